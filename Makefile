@@ -1,0 +1,34 @@
+# Two commands for a newcomer: `make demo` and `make test`. Both install what is missing first.
+PYTHON ?= python3
+VENV ?= .venv
+# A plain version takes whatever build the package index offers; TORCH_INDEX picks another index (see the README).
+TORCH ?= torch==2.13.0
+TORCH_INDEX ?=
+SECONDS ?= 20
+BIN := $(VENV)/bin
+SETUP := $(VENV)/.setup
+SOURCES := setup.py pyproject.toml CMakeLists.txt package.xml $(wildcard msg/*.msg)
+
+export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
+
+.PHONY: setup demo test clean
+
+setup: $(SETUP)
+
+$(SETUP): $(SOURCES) scripts/system-libraries
+	@scripts/system-libraries
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "setup: installing torch and the package's dependencies into $(VENV)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -U pip
+	@$(BIN)/python -m pip install -q --disable-pip-version-check $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) '$(TORCH)'
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[ros,sim,bag,urdf,test]'
+	@touch $@
+
+demo: setup
+	@$(BIN)/python -m oxygen_ros demo --seconds $(SECONDS)
+
+test: setup
+	@$(BIN)/python -m pytest
+
+clean:
+	rm -rf build $(VENV) oxygen_ros/msg oxygen_ros/_lib *.egg-info

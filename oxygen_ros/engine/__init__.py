@@ -1,0 +1,1 @@
+"""The frame engine: one shared prefill, actions first, language streams decoded together across frames. No rclpy."""

@@ -1,0 +1,1 @@
+"""The ALOHA scene as a ROS 2 robot, for the demo and the tests."""
