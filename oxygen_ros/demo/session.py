@@ -1,0 +1,158 @@
+"""One run of the demo, from the first process to the summary."""
+import os
+import select
+import socket
+import sys
+import time
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from tqdm import tqdm
+import yaml
+
+from oxygen_ros import share, transport
+from oxygen_ros.demo import summary
+from oxygen_ros.demo.monitor import Monitor
+from oxygen_ros.demo.processes import Crashed, Processes
+
+REFRESH_S = 0.2
+LIVE_TEXT_WIDTH = 44
+
+
+def free_domain():
+    """A ROS domain that no process of this machine seems to use, so that demos do not meet other robots."""
+    for domain in range(31, 101):
+        # RTPS: the first participant of a domain listens on port 7410 + 250 * domain.
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind(('127.0.0.1', 7410 + 250 * domain))
+                return domain
+            except OSError:
+                continue
+    return 30
+
+
+def control_rate_hz(params_file):
+    """`control_rate_hz` of the node's parameter file."""
+    for section in yaml.safe_load(params_file.read_text()).values():
+        rate = (section or {}).get('ros__parameters', {}).get('control_rate_hz')
+        if rate is not None:
+            return float(rate)
+    raise ValueError(f'{params_file} does not set control_rate_hz')
+
+
+class Session:
+    """Starts robot and node, gives the instruction, watches, stops, sums up."""
+
+    def __init__(self, directory, instruction, params_file, environment):
+        self._directory = directory
+        self._instruction = instruction
+        self._params_file = params_file or share.path('config', 'aloha.yaml')
+        environment.setdefault('ROS_DOMAIN_ID', str(free_domain()))
+        transport.configure(environment)
+        environment['PYTHONUNBUFFERED'] = '1'
+        os.environ.update(environment)  # this process subscribes through the same transport
+        self._environment = environment
+
+    def run(self, seconds, start_timeout_s, json_file):
+        """Run for `seconds` from the first command; return the exit status."""
+        try:
+            target_hz = control_rate_hz(self._params_file)
+        except (OSError, ValueError, AttributeError, yaml.YAMLError) as error:
+            print(f'demo: {error}', file=sys.stderr)
+            return 2
+        rclpy.init()
+        node = rclpy.create_node('oxygen_demo')
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        monitor = Monitor(node)
+        status = 0
+        try:
+            with Processes(self._directory, self._environment) as processes:
+                processes.start('sim', 'sim')
+                processes.start('node', 'node', '--params-file', self._params_file)
+                try:
+                    self._wait_for_commands(executor, monitor, processes, start_timeout_s)
+                    self._watch(executor, monitor, processes, seconds)
+                    self._wait_for_last_status(executor, monitor)
+                except (KeyboardInterrupt, ExternalShutdownException):
+                    print('\ndemo: interrupted, stopping the robot', file=sys.stderr)
+            figures = summary.summarise(monitor, target_hz)
+        except (Crashed, TimeoutError, ValueError) as error:
+            print(f'demo: {error}', file=sys.stderr)
+            print(f'demo: the logs are in {self._directory}', file=sys.stderr)
+            status = 1
+        else:
+            summary.write(figures, self._directory / 'summary.json')
+            if json_file:
+                summary.write(figures, json_file)
+            print(summary.screen(figures, monitor, self._directory))
+        finally:
+            node.destroy_node()
+            rclpy.try_shutdown()
+        return status
+
+    def _wait_for_commands(self, executor, monitor, processes, timeout_s):
+        """Give the instruction once the node listens, and return when it commands."""
+        print(f'demo: starting the simulated robot and the node; instruction: {self._instruction!r}')
+        deadline_s = time.monotonic() + timeout_s
+        instructed = False
+        said = ''
+        while not monitor.command_times_s:
+            executor.spin_once(timeout_sec=0.1)
+            processes.check()
+            instructed = instructed or monitor.instruct(self._instruction)
+            state = f'{monitor.status.state}: {monitor.status.detail}' if monitor.status else 'the node is not up yet'
+            if state != said:
+                print(f'demo: {state}')
+                said = state
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(f'no joint command within {timeout_s:.0f} s; the node says: {state}')
+
+    def _watch(self, executor, monitor, processes, seconds):
+        start_s = time.monotonic()
+        shown = len(monitor.finished_texts)
+        print('demo: running. Type an instruction, or a question ending in "?", and press Enter.'
+              if sys.stdin.isatty() else 'demo: running')
+        with tqdm(total=seconds, bar_format='{bar:12}{n:5.1f}/{total:.0f} s {postfix}', file=sys.stdout,
+                  mininterval=REFRESH_S) as bar:
+            refreshed_s = start_s
+            while (now_s := time.monotonic()) - start_s < seconds:
+                executor.spin_once(timeout_sec=0.05)
+                if now_s - refreshed_s < REFRESH_S:
+                    continue
+                processes.check()
+                self._take_typed_line(monitor)
+                for task, text, reason in monitor.finished_texts[shown:]:
+                    if shown % 10 == 0 or task == 'question':
+                        bar.write(f'  {task}: {text.strip()!r} ({reason})')
+                    shown += 1
+                bar.set_postfix_str(self._line(monitor, now_s - start_s), refresh=False)
+                bar.update(now_s - refreshed_s)
+                refreshed_s = now_s
+            bar.update(seconds - bar.n)
+
+    @staticmethod
+    def _line(monitor, elapsed_s):
+        rate = sum(1 for t in reversed(monitor.command_times_s[-120:]) if t > time.monotonic() - 1.0)
+        prefills = monitor.status.prefills if monitor.status else 0
+        text = next(reversed(monitor.live.values()), '').strip()
+        return (f'| {rate:3d} commands/s | {monitor.tokens} tokens | {prefills} prefills | {len(monitor.live)} live | '
+                f'{text[-LIVE_TEXT_WIDTH:]}')
+
+    @staticmethod
+    def _take_typed_line(monitor):
+        if sys.stdin.isatty() and select.select([sys.stdin], [], [], 0)[0]:
+            line = sys.stdin.readline().strip()
+            if line.endswith('?'):
+                monitor.ask(line)
+            elif line:
+                monitor.instruct(line)
+
+    @staticmethod
+    def _wait_for_last_status(executor, monitor):
+        """The counters of the newest status belong to this run's end."""
+        last = monitor.status
+        deadline_s = time.monotonic() + 2.0
+        while monitor.status is last and time.monotonic() < deadline_s:
+            executor.spin_once(timeout_sec=0.1)
