@@ -33,8 +33,8 @@ except (ImportError, AttributeError) as error:  # PyOpenGL without libEGL fails 
 
 TASKS = {
     'transfer_cube': 'oxygen_ros.sim.scene:TransferCube',
+    'blocks': 'oxygen_ros.sim.blocks:Blocks',
 }
-CAMERAS = ('top', 'left_wrist', 'right_wrist')
 
 
 def assets():
@@ -65,7 +65,8 @@ def base_spec(shadows=False):
 class Task:
     """What lies on the table; the base class leaves it empty."""
 
-    cameras = CAMERAS  # names a picture may be asked from
+    cameras = ('top',)  # published when nothing else is asked for
+    camera_sizes = {}   # camera -> (width, height) where it differs from what is asked for
 
     def extend(self, spec):
         """Change the scene before it is compiled."""

@@ -15,7 +15,7 @@ def scene():
 
 @pytest.fixture(scope='module')
 def cameras(scene):
-    made = SceneCameras(scene, ('top', 'left_wrist'))
+    made = SceneCameras(scene, {'top': (640, 480), 'left_wrist': (320, 200)})
     yield made
     made.close()
     made.close()
@@ -24,8 +24,8 @@ def cameras(scene):
 def test_a_picture_equals_mujocos_own_renderer(scene, cameras):
     scene.reset(4)
     mujoco.mj_forward(scene.model, scene.data)  # a step leaves the poses of its beginning
-    with mujoco.Renderer(scene.model, 480, 640) as renderer:
-        for camera in ('top', 'left_wrist'):
+    for camera, width, height in (('top', 640, 480), ('left_wrist', 320, 200)):
+        with mujoco.Renderer(scene.model, height, width) as renderer:
             renderer.update_scene(scene.data, camera)
             np.testing.assert_array_equal(cameras.picture(camera, scene.snapshot()), renderer.render())
 
@@ -56,4 +56,4 @@ def test_any_thread_may_ask_for_a_picture(scene, cameras):
 
 def test_an_unknown_camera_is_named_with_the_known_ones(scene):
     with pytest.raises(ValueError, match="no camera 'nose'; it has: .*top"):
-        SceneCameras(scene, ('nose',))
+        SceneCameras(scene, {'nose': (640, 480)})

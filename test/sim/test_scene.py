@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from oxygen_ros.sim.joints import GRIPPER_OPEN_M, JOINTS, LOWER, START, UPPER
-from oxygen_ros.sim.scene import CAMERAS, make_task, mujoco, Scene, Task
+from oxygen_ros.sim.scene import make_task, mujoco, Scene, Task
 
 
 @pytest.fixture(scope='module')
@@ -65,8 +65,6 @@ def test_a_seed_places_the_cube_and_the_run_repeats_bit_for_bit(scene):
 
 def test_a_task_may_change_the_scene():
     class TwoBalls(Task):
-        cameras = (*CAMERAS, 'near')
-
         def extend(self, spec):
             super().extend(spec)
             for name in ('ball_1', 'ball_2'):
