@@ -1,0 +1,28 @@
+"""
+Train the small SentencePiece model of `nano` and `mini` from corpus.txt: python tools/tokenizer/train.py [OUTPUT].
+
+The same special ids as PaliGemma's (pad 0, eos 1, bos 2, unk 3), byte fallback, no dummy prefix. The numbers -1..255
+with their leading space and 64 location words are one piece each, so that a state of 14 joints costs 14 tokens.
+"""
+from pathlib import Path
+import sys
+
+import sentencepiece
+
+HERE = Path(__file__).resolve().parent
+OUTPUT = HERE.parents[1] / 'oxygen_ros' / 'profile' / 'small.model'
+PIECES = 1024
+
+
+def train(corpus, output):
+    symbols = ['\n', *(f'<loc{i:02d}>' for i in range(64)), *(f'\u2581{i}' for i in range(-1, 256))]
+    with open(output, 'wb') as file:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(corpus.read_text().splitlines()), model_writer=file, model_type='bpe',
+            vocab_size=PIECES, pad_id=0, eos_id=1, bos_id=2, unk_id=3, byte_fallback=True, character_coverage=1.0,
+            normalization_rule_name='identity', add_dummy_prefix=False, remove_extra_whitespaces=False,
+            split_digits=True, user_defined_symbols=symbols, num_threads=1, minloglevel=1)
+
+
+if __name__ == '__main__':
+    train(HERE / 'corpus.txt', Path(sys.argv[1]) if len(sys.argv) > 1 else OUTPUT)
