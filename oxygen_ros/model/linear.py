@@ -1,0 +1,42 @@
+"""The one linear layer of the model; on a CPU its weight can be kept in oneDNN's own order."""
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Linear(nn.Module):
+    """
+    `y = x W^T + b`, with W as `[out, in]`.
+
+    `pack()` replaces the weight by oneDNN's blocked copy of it (same numbers, same memory): reading a plain weight
+    costs a reorder in every call, two to four times the time of the product itself for a few rows. A packed layer
+    has no gradients and cannot be loaded again.
+    """
+
+    def __init__(self, inputs, outputs, bias=False, dtype=torch.float32, device='cpu'):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(outputs, inputs, dtype=dtype, device=device))
+        self.bias = nn.Parameter(torch.zeros(outputs, dtype=dtype, device=device)) if bias else None
+        self.packed = None
+
+    def forward(self, x, bias=None):
+        """`x [..., in] -> [..., out]`; `bias` is used in place of the layer's own where one is given."""
+        bias = self.bias if bias is None else bias
+        if self.packed is not None:
+            return torch.ops.mkldnn._linear_pointwise(x, self.packed, bias, 'none', [], '')
+        return F.linear(x, self.weight, bias)
+
+    def pack(self, rows=512):
+        """Keep only the blocked weight; `rows` is a typical number of input rows."""
+        if self.packed is None and can_pack(self.weight):
+            self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight.detach(), rows)
+            self.weight = None
+
+
+def can_pack(weight):
+    """Whether this build of torch has a blocked kernel for the weight."""
+    if weight.device.type != 'cpu' or not torch.backends.mkldnn.is_available():
+        return False
+    if weight.dtype is torch.bfloat16:
+        return torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    return weight.dtype is torch.float32

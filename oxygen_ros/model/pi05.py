@@ -1,0 +1,176 @@
+"""pi0.5: vision tower, trunk and action expert as the few calls the engine is made of."""
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from oxygen_ros.model import tensors
+from oxygen_ros.model.attention import MASKED, attend
+from oxygen_ros.model.expert import Expert
+from oxygen_ros.model.gemma import Trunk
+from oxygen_ros.model.linear import Linear
+from oxygen_ros.model.rope import frequencies, rotation
+from oxygen_ros.model.siglip import Vision
+from oxygen_ros.model.time_condition import TimeRule, euler_times
+from oxygen_ros.profile.profile import PrefixMask
+
+
+class Pi05(nn.Module):
+    """
+    The model of one robot; keys and values live in tensors of the caller, `[L, 2, positions, D]`.
+
+    `dtype` is that of activations, matrices and caches. In bfloat16 the patch and position embedding, all Gemma
+    norms, the adaptive norms' dense layers, the time MLP and the action projections stay float32, as in openpi;
+    `vision_dtype=torch.float32` keeps the whole vision tower there, as LeRobot does. `max_positions` bounds prefix
+    plus text.
+    """
+
+    def __init__(self, config, dtype=torch.float32, device='cpu', vision_dtype=None, max_positions=2048):
+        super().__init__()
+        self.config, self.dtype, self.device = config, dtype, torch.device(device)
+        self.max_positions = max_positions
+        self.vision = Vision(config, vision_dtype or dtype, device)
+        self.embedding = nn.Parameter(torch.empty(config.vocabulary, config.trunk_width, dtype=dtype, device=device))
+        self.head = None  # a Linear of its own where a checkpoint's head is not the embedding, or packed
+        self.trunk = Trunk(config, dtype, device)
+        self.expert = Expert(config, dtype, device)
+        steps = frequencies(config.head_dim, config.rope_theta, device)
+        self.turns = rotation(torch.arange(max_positions, device=device), steps)  # 2 x [positions, 1, D / 2]
+        self.tables, self.packed = {}, False
+
+    @classmethod
+    def random(cls, config, seed, dtype=torch.float32, device='cpu', **options):
+        """A model with weights drawn from `seed`."""
+        model = cls(config, dtype, device, **options)
+        tensors.fill_random(model, seed)
+        return model
+
+    def load_tensors(self, pairs):
+        """Take `(canonical name, tensor)` pairs, all that `expected_tensors` lists and the language head if any."""
+        if self.packed:
+            raise ValueError('the weights of this model are packed; load into a new one')
+        tensors.load(self, pairs)
+        self.tables = {}
+
+    def set_head(self, weight):
+        """A language head `[vocabulary, W]` of its own; None or the embedding itself ties it."""
+        self.head = None
+        if weight is not None and not torch.equal(weight.to(self.embedding), self.embedding):
+            if weight.shape != self.embedding.shape:
+                raise ValueError(f'the language head is {tuple(weight.shape)}, '
+                                 f'the model needs {tuple(self.embedding.shape)}')
+            self.head = Linear(*reversed(self.embedding.shape), dtype=self.dtype, device=self.device)
+            self.head.weight.copy_(weight)
+
+    @torch.no_grad()
+    def prepare(self, steps, rule=TimeRule.LEROBOT, pack=False):
+        """
+        Compute what depends only on the S times; with `pack`, also keep the matrices in oneDNN's order (CPU).
+
+        Returns the tables to give to `denoise`. After packing, other step counts can no longer be prepared.
+        """
+        rule = TimeRule(rule)
+        if (steps, rule) not in self.tables:
+            if self.packed:
+                raise ValueError(f'no table for {steps} denoising steps: prepare it before the weights are packed')
+            self.tables[steps, rule] = tuple(self.expert.step_table(time)
+                                             for time in euler_times(steps, rule).to(self.device))
+        if pack and not self.packed and self.device.type == 'cpu':
+            if self.head is None:
+                self.head = Linear(1, 1)
+                self.head.weight = nn.Parameter(self.embedding.detach(), requires_grad=False)
+            exact = {self.vision.patch_embedding, self.expert.action_in, self.expert.action_out}
+            for layer in self.modules():
+                if isinstance(layer, Linear) and layer not in exact:
+                    layer.pack()
+            self.packed = True
+        return self.tables[steps, rule]
+
+    def embed_images(self, images):
+        """`images float32 [V, 3, S, S]` in [-1, 1], present views only -> `[V * N, W]`; one batch."""
+        return self.vision(images).flatten(0, 1).to(self.dtype)
+
+    def embed_tokens(self, tokens):
+        """Token ids [...] -> `[..., W]`, scaled by sqrt(W) rounded to the model's type (45.25 for 2048 in bf16)."""
+        scale = torch.tensor(math.sqrt(self.config.trunk_width), dtype=self.dtype).item()
+        return F.embedding(tokens, self.embedding) * scale
+
+    def logits(self, hidden):
+        """Final hidden rows `[..., W]` -> `[..., vocabulary]`."""
+        return F.linear(hidden, self.embedding) if self.head is None else self.head(hidden)
+
+    def turn(self, start, stop):
+        """The rotation of positions `start:stop`."""
+        if stop > self.max_positions:
+            raise ValueError(f'position {stop} is beyond the model\'s {self.max_positions}')
+        return tuple(x[start:stop] for x in self.turns)
+
+    def turn_at(self, positions):
+        """The rotation of each of `positions [M]`."""
+        return tuple(x[positions] for x in self.turns)
+
+    def prefill(self, images, prompt, kv, mask=PrefixMask.BIDIRECTIONAL, rows=slice(-1, None)):
+        """
+        Run the prefix and store its keys and values at positions 0..n-1 of `kv [L, 2, >= n, D]`.
+
+        `images [V * N, W]` from `embed_images`, `prompt int64 [T]` trimmed. Returns the final hidden of `rows` of
+        the n = V * N + T positions; by default the last one, from which a text continues.
+        """
+        x = torch.cat((images, self.embed_tokens(prompt)))
+        count, length = len(images), len(x)
+        causal = PrefixMask(mask) is PrefixMask.CAUSAL_PROMPT
+        bias = None
+        if causal:
+            bias = torch.full((len(prompt), length), MASKED, dtype=self.dtype, device=x.device).triu_(count + 1)
+
+        def over_prefix(i, q, k, v):
+            kv[i, 0, :length], kv[i, 1, :length] = k, v
+            k, v = kv[i, 0, :length], kv[i, 1, :length]
+            if not causal:
+                return attend(q, k, v)
+            if len(q) < length:
+                return attend_rows(q, k, v)
+            return torch.cat((attend(q[:count], k[:count], v[:count]), attend(q[count:], k, v, bias)))
+
+        def attend_rows(q, k, v):
+            full = torch.zeros(length, length, dtype=self.dtype, device=q.device)
+            full[:count, count:] = MASKED
+            full[count:] = bias
+            return attend(q, k, v, full[rows])
+
+        return self.trunk(x, self.turn(0, length), over_prefix, rows)
+
+    def velocity(self, actions, kv, length, table):
+        """
+        Velocity `[H, A]` of `actions float32 [H, A]` over the prefix of `length` positions in `kv`.
+
+        The chunk's own keys are written behind the prefix, so `kv` needs H positions more.
+        """
+        stop = length + len(actions)
+
+        def over_prefix_and_chunk(i, q, k, v):
+            kv[i, 0, length:stop], kv[i, 1, length:stop] = k, v
+            return attend(q, kv[i, 0, :stop], kv[i, 1, :stop])
+
+        return self.expert.velocity(actions, self.turn(length, stop), over_prefix_and_chunk, table)
+
+    def denoise(self, noise, kv, length, tables):
+        """Euler from `noise float32 [H, A]` at t = 1 to the normalised chunk `[H, A]` at t = 0."""
+        actions, dt = noise, -1.0 / len(tables)
+        for table in tables:
+            actions = actions + dt * self.velocity(actions, kv, length, table)
+        return actions
+
+    def extend(self, tokens, positions, attend_layer):
+        """
+        Run text rows `tokens, positions int64 [M]` of any streams through the trunk -> final hidden `[M, W]`.
+
+        `attend_layer(layer, q, k, v) -> [M, heads * D]` stores each row's keys with its stream and attends.
+        """
+        return self.trunk(self.embed_tokens(tokens), self.turn_at(positions), attend_layer)
+
+
+def expected_tensors(config):
+    """`{canonical name: shape}` of the tensors `load_tensors` needs; the language head is optional beside them."""
+    return {name: place.shape for name, place in tensors.places(Pi05(config, device='meta', max_positions=1)).items()}

@@ -1,0 +1,98 @@
+"""The joint training forward: flow-matching velocity and next-token logits in one differentiable pass."""
+from dataclasses import dataclass
+
+import torch
+
+from oxygen_ros.model.attention import attend_batch
+from oxygen_ros.profile.profile import PrefixMask
+
+
+@dataclass(frozen=True)
+class TrainingBatch:
+    """
+    B samples. `images float32 [B, V, 3, S, S]` with `view_mask bool [B, V]`; `prompt int64 [B, T]` padded right with
+    `prompt_mask bool [B, T]`; `answer int64 [B, A]` (suffix text and reply, EOS in) with `answer_mask` (token exists)
+    and `answer_wanted` (token is to be predicted), bool [B, A], A may be 0; `actions, noise float32 [B, H, D]`,
+    `time float32 [B]` in (0, 1], 1 is noise.
+    """
+
+    images: torch.Tensor
+    view_mask: torch.Tensor
+    prompt: torch.Tensor
+    prompt_mask: torch.Tensor
+    answer: torch.Tensor
+    answer_mask: torch.Tensor
+    answer_wanted: torch.Tensor
+    actions: torch.Tensor
+    noise: torch.Tensor
+    time: torch.Tensor
+
+
+@dataclass(frozen=True)
+class TrainingOutput:
+    """
+    `velocity [B, H, D]`, `action_loss [B, H, D]` its squared error; `logits [B, A, vocabulary]` of each answer token
+    before it is seen, `text_loss [B, A]` their cross-entropy, 0 where not wanted; `hidden [B, V * N + T, W]` the
+    final trunk rows of the prefix.
+    """
+
+    velocity: torch.Tensor
+    action_loss: torch.Tensor
+    logits: torch.Tensor
+    text_loss: torch.Tensor
+    hidden: torch.Tensor
+
+
+def training_forward(model, batch, mask=PrefixMask.BIDIRECTIONAL):
+    """
+    The same functions as inference, padded and batched.
+
+    The trunk sees images, prompt and, causally, the answer; the expert sees images, prompt and the noisy chunk, never
+    the answer (openpi `pi0.compute_loss`, with the answer appended). `x_t = t * noise + (1 - t) * actions`, target
+    `noise - actions`.
+    """
+    samples, views = batch.images.shape[:2]
+    image = model.vision(batch.images.flatten(0, 1)).view(samples, -1, model.config.trunk_width).to(model.dtype)
+    count, prompt, answer = image.shape[1], batch.prompt.shape[1], batch.answer.shape[1]
+    prefix = count + prompt
+    x = torch.cat((image, model.embed_tokens(batch.prompt), model.embed_tokens(batch.answer)), 1)
+    present = torch.cat((batch.view_mask.repeat_interleave(count // views, 1), batch.prompt_mask, batch.answer_mask), 1)
+    positions = (present.long().cumsum(1) - 1).clamp(min=0)
+
+    # A key is seen by all rows of its own block and of later ones.
+    causal = PrefixMask(mask) is PrefixMask.CAUSAL_PROMPT
+    device = x.device
+    block = torch.cat((torch.zeros(count, dtype=torch.long, device=device),
+                       torch.arange(1, prompt + 1, device=device) * causal,
+                       torch.arange(1, answer + 1, device=device) + prompt))
+    sees = present[:, None, :] & present[:, :, None] & (block[None, :] <= block[:, None])
+    cache = []
+
+    def over_trunk(i, q, k, v):
+        cache.append((k[:, :prefix], v[:, :prefix]))
+        return attend_batch(q, k, v, sees)
+
+    hidden = model.trunk(x, model.turn_at(positions), over_trunk)
+
+    time = batch.time[:, None, None]
+    noisy = time * batch.noise + (1 - time) * batch.actions
+    horizon = noisy.shape[1]
+    length = present[:, :prefix].sum(1, keepdim=True)
+    chunk_positions = length + torch.arange(horizon, device=device)
+    chunk_sees = torch.cat((present[:, None, :prefix].expand(-1, horizon, -1),
+                            present.new_ones(samples, horizon, horizon)), 2)
+
+    def over_prefix_and_chunk(i, q, k, v):
+        return attend_batch(q, torch.cat((cache[i][0], k), 1), torch.cat((cache[i][1], v), 1), chunk_sees)
+
+    velocity = model.expert.velocity_conditioned(noisy, model.turn_at(chunk_positions), over_prefix_and_chunk,
+                                                 batch.time)
+    action_loss = (velocity - (batch.noise - batch.actions)).square()
+
+    # The answer's first token is predicted by the last prompt token, wherever padding put it.
+    last = count + batch.prompt_mask.long().sum(1) - 1
+    before = torch.cat((hidden[torch.arange(samples, device=device), last][:, None], hidden[:, prefix:]), 1)[:, :answer]
+    logits = model.logits(before)
+    text_loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), batch.answer.flatten(),
+                                                  reduction='none').view(samples, answer) * batch.answer_wanted
+    return TrainingOutput(velocity, action_loss, logits, text_loss, hidden[:, :prefix])
