@@ -1,0 +1,201 @@
+"""
+The chunks that a command is made of at this moment, sampled by time.
+
+Row i of a chunk is valid at `stamp + i * dt`. Sampling goes by `now - stamp`, never by a count or a mean delay, so that
+a late chunk is entered where it belongs and rows of the past are skipped. Nothing is extrapolated.
+"""
+import numpy as np
+
+from oxygen_ros.control.blend import smooth
+from oxygen_ros.engine.chunk import ActionKind
+
+MAX_LAYERS = 8  # chunks that may still be blending into each other; older ones weigh next to nothing by then
+
+
+class ConstantPath:
+    """Stands still at a position: where a ramp starts from."""
+
+    __slots__ = ('values', '_zero')
+
+    def __init__(self, values):
+        self.values = np.array(values, float)
+        self._zero = np.zeros_like(self.values)
+
+    def sample(self, _now_ns, value, slope):
+        """Write the position [J] and its slope [J] per second."""
+        value[:] = self.values
+        slope[:] = 0.0
+
+
+class PositionPath:
+    """Positions, linear between rows; before the first and after the last row the nearest one stands still."""
+
+    __slots__ = ('start_ns', 'dt_ns', 'end_ns', '_data', '_slopes')
+
+    def __init__(self, chunk):
+        self.start_ns = chunk.stamp_ns
+        self.dt_ns = chunk.dt_s * 1e9
+        self.end_ns = chunk.end_ns
+        self._data = np.array(chunk.data, float)  # [H, J]
+        self._slopes = np.diff(self._data, axis=0) / chunk.dt_s  # [H - 1, J] per second
+
+    def sample(self, now_ns, value, slope):
+        """Write the interpolated position [J] and its slope [J] per second."""
+        place = (now_ns - self.start_ns) / self.dt_ns
+        last = len(self._data) - 1
+        if place <= 0 or place >= last:
+            value[:] = self._data[0 if place <= 0 else last]
+            slope[:] = 0.0
+            return
+        row = int(place)
+        slope[:] = self._slopes[row]
+        np.multiply(slope, (place - row) * self.dt_ns * 1e-9, out=value)
+        value += self._data[row]
+
+
+class VelocityPath:
+    """Velocities, each held for its step; zero before the first and after the last step."""
+
+    __slots__ = ('start_ns', 'dt_ns', 'end_ns', '_data')
+
+    def __init__(self, chunk):
+        self.start_ns = chunk.stamp_ns
+        self.dt_ns = chunk.dt_s * 1e9
+        self.end_ns = chunk.stamp_ns + round(chunk.horizon * self.dt_ns)
+        self._data = np.array(chunk.data, float)
+
+    def sample(self, now_ns, value, slope):
+        """Write the velocity [J]; the slope is zero."""
+        row = (now_ns - self.start_ns) // self.dt_ns
+        slope[:] = 0.0
+        if 0 <= row < len(self._data):
+            value[:] = self._data[int(row)]
+        else:
+            value[:] = 0.0
+
+
+class ChunkBuffer:
+    """
+    Chunks joined by cross-fades; for positions and velocities.
+
+    A new chunk fades in over a window while the older plan fades out, both sampled at the same moment. A chunk that
+    arrives during a fade fades in over that mixture. `start_from` puts a standing position below everything, which
+    makes the first fade a ramp.
+    """
+
+    def __init__(self, joints, kind, blend_s):
+        self.kind = ActionKind(kind)
+        if self.kind is ActionKind.EEF_DELTA:
+            raise ValueError('deltas are not sampled: use DeltaQueue')
+        self._path = PositionPath if self.kind is ActionKind.JOINT_POSITION else VelocityPath
+        self.blend_ns = round(blend_s * 1e9)
+        self._layers = []  # [(path, fade start ns, fade length ns)]; the first is at full weight
+        self._value, self._slope = np.zeros(joints), np.zeros(joints)
+        self._upper, self._upper_slope = np.zeros(joints), np.zeros(joints)
+        self.chunk = None
+        self._ramp_end_ns = None
+
+    def clear(self):
+        """Forget every chunk; what was planned is not executed any more."""
+        self._layers = []
+        self.chunk = None
+        self._ramp_end_ns = None
+
+    def start_from(self, values):
+        """Stand at `values` [J] until a chunk fades in."""
+        self._layers = [(ConstantPath(values), 0, 0)]
+        self.chunk = None
+        self._ramp_end_ns = None
+
+    @property
+    def end_ns(self):
+        """Time at which the newest chunk ends; None without one."""
+        return self._layers[-1][0].end_ns if self.chunk is not None else None
+
+    def valid(self, now_ns):
+        """True where the newest chunk covers this moment."""
+        return self.chunk is not None and now_ns <= self.end_ns
+
+    def push(self, chunk, now_ns, fade_ns=None):
+        """
+        Fade a chunk in from now on.
+
+        The fade ends with the plan it replaces where that is possible, because a plan that has run out would pull the
+        arm to a halt; it never takes less than a third of the window.
+        """
+        start_ns = max(now_ns, chunk.stamp_ns)
+        if fade_ns is None:
+            fade_ns = self.blend_ns
+            if self.chunk is not None:
+                fade_ns = min(fade_ns, max(self.end_ns - start_ns, fade_ns // 3))
+            if self._ramp_end_ns is not None:  # a chunk that comes during the ramp does not cut it short
+                fade_ns = max(fade_ns, self._ramp_end_ns - start_ns)
+        else:
+            self._ramp_end_ns = start_ns + fade_ns
+        self._layers.append((self._path(chunk), start_ns, fade_ns))
+        if len(self._layers) > MAX_LAYERS:
+            del self._layers[0]
+        self.chunk = chunk
+
+    def sample(self, now_ns):
+        """(value [J], slope [J] per second) at this moment; the arrays are reused by the next call."""
+        layers, value, slope = self._layers, self._value, self._slope
+        # A layer under one that has faded in fully is not seen any more.
+        for i in range(len(layers) - 1, 0, -1):
+            if now_ns >= layers[i][1] + layers[i][2]:
+                del layers[:i]
+                break
+        layers[0][0].sample(now_ns, value, slope)
+        for path, start_ns, fade_ns in layers[1:]:
+            if now_ns < start_ns:
+                break
+            path.sample(now_ns, self._upper, self._upper_slope)
+            weight, rate = smooth((now_ns - start_ns) / fade_ns)
+            # value += w (upper - value); slope by the product rule.
+            self._upper -= value
+            self._upper_slope -= slope
+            slope += weight * self._upper_slope
+            slope += (rate * 1e9 / fade_ns) * self._upper
+            value += weight * self._upper
+        return value, slope
+
+
+class DeltaQueue:
+    """
+    Deltas of an end effector: each row is given out once, in its own time slot, and never between rows.
+
+    Rows whose time has passed are skipped, because executing them late would add old motion to new.
+    """
+
+    def __init__(self):
+        self.clear()
+
+    def clear(self):
+        """Forget every row."""
+        self.chunk = None
+        self._next = 0
+        self.skipped = 0
+
+    def push(self, chunk, now_ns, _fade_ns=None):
+        """Take over from the older chunk at once: rows of two chunks are not mixed."""
+        self.chunk = chunk
+        self._next = max(0, int(-(-(now_ns - chunk.stamp_ns) // round(chunk.dt_s * 1e9))))
+
+    @property
+    def end_ns(self):
+        return None if self.chunk is None else self.chunk.stamp_ns + round(self.chunk.horizon * self.chunk.dt_s * 1e9)
+
+    def valid(self, now_ns):
+        """True where the newest chunk covers this moment."""
+        return self.chunk is not None and now_ns < self.end_ns
+
+    def take(self, now_ns):
+        """The row that has become due [J], or None; each row at most once."""
+        if self.chunk is None:
+            return None
+        due = int((now_ns - self.chunk.stamp_ns) // round(self.chunk.dt_s * 1e9))
+        if due < self._next or due >= self.chunk.horizon or due < 0:
+            return None
+        self.skipped += due - self._next
+        self._next = due + 1
+        return np.array(self.chunk.data[due], float)
