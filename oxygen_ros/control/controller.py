@@ -3,11 +3,10 @@ From action chunks to joint commands: one tick at a time, in pure functions of a
 
 One thread calls it. All times are nanoseconds of one clock.
 """
-from collections import Counter
-
 import numpy as np
 
 from oxygen_ros.control.chunk_buffer import ChunkBuffer, DeltaQueue
+from oxygen_ros.control.counters import ControlCounters
 from oxygen_ros.control.limiter import MotionLimiter, VelocityLimiter
 from oxygen_ros.control.ramp import MeasuredPosition
 from oxygen_ros.control.state import ControlState, Tick
@@ -29,7 +28,7 @@ class Controller:
         if tuple(limits.joints) != tuple(joints):
             raise ValueError(f'limits are for {", ".join(limits.joints)}, the joints are {", ".join(joints)}')
         self.config, self.joints, self.limits, self.kind = config, tuple(joints), limits, ActionKind(kind)
-        self.counters = Counter()
+        self.counters = ControlCounters()
         self._measured = MeasuredPosition(self.joints)
         self._positions = self.kind is ActionKind.JOINT_POSITION
         self._deltas = self.kind is ActionKind.EEF_DELTA
@@ -63,6 +62,11 @@ class Controller:
             return None
         return self._limiter.position.copy() if self._positions else np.zeros(len(self.joints))
 
+    @property
+    def moving(self):
+        """True where the last command was not at rest: a few more ticks end it gently."""
+        return self._sent and not self._deltas and bool(self._limiter.velocity.any())
+
     def measured(self, positions, now_ns):
         """Take the measured joint positions [J]; False where they are not finite."""
         return self._measured.update(positions, now_ns)
@@ -87,7 +91,7 @@ class Controller:
         if self.state is ControlState.INACTIVE:
             return
         if self.state is not ControlState.STOPPED:
-            self.counters['stops'] += 1
+            self.counters.stops += 1
             self._quiet_since_ns = self._last_ns
         self.state, self.reason = ControlState.STOPPED, reason
         self._buffer.clear()
@@ -106,17 +110,17 @@ class Controller:
         """'' where a chunk is taken, else why not; a chunk is taken whole or not at all."""
         reason = self._judge(chunk, now_ns)
         if reason:
-            self.counters['chunks_rejected'] += 1
+            self.counters.chunks_rejected += 1
             return reason
         self._accept(chunk, now_ns)
-        self.counters['chunks_taken'] += 1
+        self.counters.chunks_taken += 1
         return ''
 
     # --- the tick
 
     def tick(self, now_ns):
         """What to publish now."""
-        self.counters['ticks'] += 1
+        self.counters.ticks += 1
         last_ns, self._last_ns = self._last_ns, now_ns
         if last_ns is not None and not 0 <= now_ns - last_ns <= self._jump_ns:
             self._clock_jumped(now_ns, (now_ns - last_ns) / 1e9)
@@ -149,13 +153,13 @@ class Controller:
                 clamps = self._limiter.follow(value, self._measured.position)
                 command = self._limiter.velocity.copy()
         self.state, self.reason, self._quiet_since_ns = ControlState.RUNNING, '', None
-        self.counters['clamps'] += clamps
+        self.counters.clamps += clamps
         age_ms = (now_ns - self._buffer.chunk.stamp_ns) / 1e6
         if command is None:
-            self.counters['ticks_between'] += 1
+            self.counters.ticks_between += 1
             return Tick(None, 'silent', 'between two deltas', 0, age_ms)
         self._sent = True
-        self.counters['ticks_fresh'] += 1
+        self.counters.ticks_fresh += 1
         return Tick(command, 'fresh', '', clamps, age_ms)
 
     def _without_chunk(self, now_ns):
@@ -176,7 +180,7 @@ class Controller:
         else:
             self._limiter.follow(np.zeros(len(self.joints)), self._measured.position)
             command = self._limiter.velocity.copy()
-        self.counters['ticks_held'] += 1
+        self.counters.ticks_held += 1
         return Tick(command, 'held', self.reason, 0, NAN)
 
     def _in_motion_or_held(self, now_ns):
@@ -194,7 +198,7 @@ class Controller:
             self._limiter.start()
 
     def _silent(self):
-        self.counters['ticks_silent'] += 1
+        self.counters.ticks_silent += 1
         return Tick(None, 'silent', self.reason, 0, NAN)
 
     # --- chunks
@@ -300,7 +304,7 @@ class Controller:
         self._forget_command()
 
     def _clock_jumped(self, now_ns, jump_s):
-        self.counters['clock_jumps'] += 1
+        self.counters.clock_jumps += 1
         self._measured.clear()
         if self.state is ControlState.INACTIVE:
             return

@@ -2,8 +2,8 @@
 Resize with padding, the two ways in use for pi0.5.
 
 openpi resizes uint8 pictures with PIL's bilinear filter, which averages when it shrinks
-(`image_tools.resize_with_pad`); LeRobot resizes floats without averaging (`resize_with_pad_torch`). Stretching instead of padding, or the wrong one of
-the two, degrades the policy without an error, so the checkpoint's profile says which.
+(`image_tools.resize_with_pad`); LeRobot resizes floats without averaging (`resize_with_pad_torch`). Stretching instead
+of padding, or the wrong one of the two, degrades the policy without an error, so the checkpoint's profile says which.
 """
 import numpy as np
 import torch

@@ -148,7 +148,7 @@ def test_a_number_that_is_not_finite_drops_the_whole_chunk():
         reason = controller.offer(chunk(START, data), START)
         assert 'elbow of step 7' in reason
     assert controller.tick(START).command is None
-    assert controller.counters['chunks_rejected'] == 3
+    assert controller.counters.chunks_rejected == 3
 
 
 @pytest.mark.parametrize('make_chunk, words', [
@@ -195,7 +195,7 @@ def test_a_little_outside_is_clamped_and_counted():
     assert controller.offer(still(START, 2.3), START) == ''
     ticks = run(controller, START, 0.9)
     assert max(tick.command.max() for tick in ticks) <= 2.0
-    assert np.allclose(ticks[-1].command, 2.0, atol=1e-3) and controller.counters['clamps'] > 0
+    assert np.allclose(ticks[-1].command, 2.0, atol=1e-3) and controller.counters.clamps > 0
 
 
 def test_a_stopped_robot_never_resumes_an_old_chunk():
@@ -293,7 +293,7 @@ def test_a_jump_of_the_clock_clears_the_plan_and_goes_on(jump_s):
     run(controller, START, 0.3)
     now = START + 3 * S // 10 + round(jump_s * 1e9)
     tick = controller.tick(now)
-    assert tick.source == 'held' and 'jumped' in tick.reason and controller.counters['clock_jumps'] == 1
+    assert tick.source == 'held' and 'jumped' in tick.reason and controller.counters.clock_jumps == 1
     controller.measured(np.full(3, 0.2), now)
     assert controller.offer(still(now, 0.2), now) == ''
     assert controller.tick(now + S // 60).source == 'fresh'
