@@ -59,7 +59,8 @@ def play(bag, arguments):
     import rclpy
     from rclpy.signals import SignalHandlerOptions
 
-    from oxygen_ros.bag.play import Player, PlayOptions
+    from oxygen_ros.bag.play import Player
+    from oxygen_ros.bag.play_names import PlayOptions
     options = PlayOptions(
         rate=arguments.rate, loop=arguments.loop, start_s=arguments.start, clock_hz=arguments.clock,
         topics=tuple(arguments.topics) if arguments.topics else None, remap=remaps(arguments.remap),

@@ -3,7 +3,8 @@ import pytest
 from rosbags.interfaces import Qos, QosDurability, QosReliability
 
 from oxygen_ros.bag.offered_qos import to_publish
-from oxygen_ros.bag.play import names_to_play, Player, PlayOptions
+from oxygen_ros.bag.play import Player
+from oxygen_ros.bag.play_names import names_to_play, PlayOptions
 from oxygen_ros.bag.read import Bag, Topic
 from oxygen_ros.cli.play import remaps
 

@@ -13,7 +13,8 @@ from rclpy.qos import DurabilityPolicy, qos_profile_sensor_data, QoSProfile
 from sensor_msgs.msg import Image, JointState
 from std_msgs.msg import String
 
-from oxygen_ros.bag.play import Player, PlayOptions
+from oxygen_ros.bag.play import Player
+from oxygen_ros.bag.play_names import PlayOptions
 from oxygen_ros.bag.read import Bag
 from oxygen_ros.bag.record import Recorder
 from oxygen_ros.msg import LanguageToken
