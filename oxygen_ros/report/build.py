@@ -68,6 +68,8 @@ def _run(page, run):
     for note in run.notes:
         page.note(note)
     page.facts(_summary(run))
+    if times := _times(run):
+        page.table(times, ['times [ms]', 'p50', 'p95', 'p99', 'max'])
     for name, below, figure in (
             ('Joints', 'Measured, published, and what the model planned (each orange line is one chunk).',
              figures.joints_figure(run)),
@@ -87,15 +89,16 @@ def _summary(run):
     rows = [(name.replace('_', ' '), value) for name, value in run.counters.items()]
     intervals = run.intervals_ms()
     if len(intervals):
-        rows.append(('commands', len(run.command_times_s)))
-        rows.append(('command rate [Hz]', f'{1e3 / np.mean(intervals):.2f}'))
-        rows.append(('between commands [ms]', 'p50 {:.2f}, p99 {:.2f}, max {:.2f}'.format(
-            *np.percentile(intervals, [50, 99]), intervals.max())))
-    for stage in (run.stages.rows[0] if run.stages.rows else ()):
-        times = [row[stage] for row in run.stages.rows]
-        rows.append((f'{stage} [ms]', 'p50 {:.1f}, p95 {:.1f}, p99 {:.1f}'.format(
-            *np.percentile(times, [50, 95, 99]))))
+        rows += [('commands', len(run.command_times_s)), ('command rate [Hz]', f'{1e3 / np.mean(intervals):.2f}')]
     return rows
+
+
+def _times(run):
+    """Rows of the table of times: name, p50, p95, p99, max [ms]."""
+    columns = [(stage, [row[stage] for row in run.stages.rows]) for stage in (run.stages.rows or [{}])[0]]
+    columns.append(('between commands', run.intervals_ms()))
+    return [[name, *(f'{value:.1f}' for value in np.percentile(times, [50, 95, 99, 100]))]
+            for name, times in columns if len(times)]
 
 
 def _cards(run):

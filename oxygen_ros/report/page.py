@@ -11,7 +11,7 @@ h1 { font-size: 26px; margin: 28px 0 4px; } h2 { font-size: 19px; margin: 34px 0
 table { border-collapse: collapse; margin: 10px 0; } th, td { padding: 4px 14px 4px 0; text-align: left; }
 td.n { text-align: right; font-variant-numeric: tabular-nums; } tr + tr td { border-top: 1px solid #e3e7ee; }
 .facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(250px, 1fr)); gap: 2px 28px; }
-.facts div { display: flex; justify-content: space-between; gap: 12px; border-bottom: 1px solid #e3e7ee; padding: 3px 0; }
+.facts div { display: flex; justify-content: space-between; gap: 12px; border-bottom: 1px solid #e3e7ee; }
 .facts b { font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .strip { display: flex; overflow-x: auto; gap: 10px; padding-bottom: 10px; align-items: flex-start; }
 .card { flex: 0 0 200px; font-size: 13px; } .card img { width: 200px; display: block; border-radius: 4px; }
