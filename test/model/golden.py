@@ -8,6 +8,7 @@ from oxygen_ros.model.config import Pi05Config
 from oxygen_ros.model.pi05 import Pi05, expected_tensors
 from oxygen_ros.model.tensors import HEAD, PALIGEMMA, TRUNK
 
+torch.set_num_threads(1)
 DATA = Path(__file__).parent.parent / 'data'
 TINY = Pi05Config(
     vision_width=48, vision_depth=2, vision_mlp=96, vision_heads=4, trunk_width=64, trunk_mlp=128, expert_width=32,

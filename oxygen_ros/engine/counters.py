@@ -1,0 +1,52 @@
+"""What an engine has done so far and holds now."""
+from dataclasses import dataclass
+
+
+@dataclass
+class Counters:
+    """Sums since the engine was made; `live_streams`, `slots_used` and `blocks_used` are of this moment."""
+
+    frames: int = 0
+    prefills: int = 0
+    chunks: int = 0
+    tokens: int = 0
+    decode_rounds: int = 0
+    streams_started: int = 0
+    streams_finished: int = 0
+    streams_refused: int = 0
+    live_streams: int = 0
+    max_live_streams: int = 0
+    slots_used: int = 0
+    slots_total: int = 0
+    blocks_used: int = 0
+    blocks_total: int = 0
+    pool_bytes: int = 0
+
+
+class PrefillCounter:
+    """
+    Counts prefills where they happen, by hooks on the first vision and the first trunk layer.
+
+    Both layers must run for a prefill; a trunk run belongs to one when it starts at position 0, which no decode
+    round does.
+    """
+
+    def __init__(self, model):
+        self.vision_runs = self.trunk_runs = 0
+        self._origin = model.turns[0].data_ptr()
+        self._handles = [model.vision.layers[0].register_forward_hook(self._vision),
+                         model.trunk.layers[0].register_forward_hook(self._trunk)]
+
+    @property
+    def prefills(self):
+        return max(self.vision_runs, self.trunk_runs)
+
+    def _vision(self, layer, inputs, output):
+        self.vision_runs += 1
+
+    def _trunk(self, layer, inputs, output):
+        self.trunk_runs += inputs[1][0].data_ptr() == self._origin
+
+    def close(self):
+        for handle in self._handles:
+            handle.remove()

@@ -1,0 +1,261 @@
+"""One observation in, one action chunk and the next tokens of every language stream out."""
+from dataclasses import dataclass
+import time
+
+import torch
+
+from oxygen_ros.engine.append import Append
+from oxygen_ros.engine.config import Mode, OnFull
+from oxygen_ros.engine.counters import Counters, PrefillCounter
+from oxygen_ros.engine.kv_pool import KVPool
+from oxygen_ros.engine.noise import action_noise
+from oxygen_ros.engine.report import FrameReport, Refusal
+from oxygen_ros.engine.request import FinishReason, TokenEvent
+from oxygen_ros.engine.stream import Stream
+
+
+@dataclass(frozen=True)
+class Source:
+    """The prefix that a frame's requests start from; `hidden [1, W]` is that of its last token."""
+
+    stamp_ns: int
+    frame_id: int
+    block: int
+    length: int
+    hidden: torch.Tensor
+
+
+class Engine:
+    """
+    Runs frames; used from one thread only.
+
+    The model's weights are prepared here (and packed, with `config.pack`): give the model to one engine. Language
+    never delays an action: the chunk leaves before any stream is advanced, and a full pool refuses or drops language.
+    """
+
+    def __init__(self, model, processor, config, clock=time.perf_counter):
+        if str(model.dtype).removeprefix('torch.') != config.dtype or model.device.type != config.device.split(':')[0]:
+            raise ValueError(f'the model is {model.dtype} on {model.device}, the engine is configured for '
+                             f'{config.dtype} on {config.device}')
+        self.model, self.processor, self.config, self.clock = model.eval(), processor, config, clock
+        c = model.config
+        self.prefix_positions = 3 * c.image_tokens + config.max_prompt_tokens
+        own = config.max_suffix_tokens + config.max_new_tokens
+        if self.prefix_positions + max(own, c.horizon) > model.max_positions:
+            raise ValueError(f'{self.prefix_positions} prefix and {max(own, c.horizon)} further positions are more '
+                             f'than the model\'s {model.max_positions}: lower max_prompt_tokens or max_new_tokens')
+        # The chunk's own keys lie behind the prefix while it is denoised, hence H positions more.
+        self.pool = KVPool(c, config.blocks, self.prefix_positions + c.horizon, config.slots, own, model.dtype,
+                           model.device)
+        self.tables = model.prepare(config.denoise_steps, pack=config.pack)
+        self.mask = processor.profile.prefix_mask
+        self.prefill_counter = PrefillCounter(model)
+        self.streams = {}  # request id -> Stream, oldest first
+        self._counters = Counters(slots_total=config.slots, blocks_total=config.blocks, pool_bytes=self.pool.bytes)
+        self._ended = []  # events of streams that ended outside a round
+        self._next_request = 1
+        if config.threads:
+            torch.set_num_threads(config.threads)
+
+    @property
+    def counters(self):
+        """Counters with the gauges brought up to date."""
+        counters = self._counters
+        counters.prefills = self.prefill_counter.prefills
+        counters.live_streams, counters.slots_used = len(self.streams), self.pool.slots_used
+        counters.blocks_used = self.pool.blocks_used
+        counters.max_live_streams = max(counters.max_live_streams, len(self.streams))
+        return counters
+
+    @torch.inference_mode()
+    def warm_up(self):
+        """Run every stage once on scratch data, so that the first frame is not the slow one; nothing is counted."""
+        c, block = self.model.config, self.pool.take_block()
+        before = self.prefill_counter.vision_runs, self.prefill_counter.trunk_runs
+        device = self.model.device
+        tokens = self.model.embed_images(torch.rand(1, 3, c.image_size, c.image_size, device=device))
+        hidden = self.model.prefill(tokens, torch.zeros(8, dtype=torch.long, device=device), self.pool.block(block),
+                                    self.mask)
+        self.model.logits(hidden)
+        self.model.denoise(torch.zeros(c.horizon, c.action_dim, device=device), self.pool.block(block),
+                           len(tokens) + 8, self.tables)
+        slot = self.pool.take_slot()
+        append = Append(self.pool, [Stream(0, 0, 0, None, block, len(tokens) + 8, slot, [0], None)], [[0]])
+        self.model.extend(append.tokens, append.positions, append.attend)
+        self.pool.release_slot(slot)
+        self.pool.release_block(block)
+        self.prefill_counter.vision_runs, self.prefill_counter.trunk_runs = before
+
+    @torch.inference_mode()
+    def run_frame(self, observation, requests, on_chunk, on_token):
+        """
+        Do one frame: `on_chunk(ActionChunk)` first, then `on_token(TokenEvent)` for all that language gained.
+
+        Raises ValueError where the observation does not fit the profile; then nothing has changed. `cancel` may be
+        called from the callbacks.
+        """
+        start = self.clock()
+        inputs = self.processor.inputs(observation)
+        if len(inputs.prompt_tokens) > self.config.max_prompt_tokens:
+            raise ValueError(f'the prompt has {len(inputs.prompt_tokens)} tokens, the engine holds '
+                             f'{self.config.max_prompt_tokens}')
+        images, prompt = self._to_device(inputs)
+        frame_id = self._counters.frames
+        self._counters.frames += 1
+        tokens_before, rounds_before = self._counters.tokens, self._counters.decode_rounds
+        block = self._take_block()
+        try:
+            converted = self.clock()
+            image_tokens = self.model.embed_images(images)
+            seen = self.clock()
+            hidden = self.model.prefill(image_tokens, prompt, self.pool.block(block), self.mask)
+            filled = self.clock()
+            length = len(image_tokens) + len(prompt)
+            c = self.model.config
+            noise = action_noise(self.config.seed, frame_id, c.horizon, c.action_dim).to(self.model.device)
+            actions = self.model.denoise(noise, self.pool.block(block), length, self.tables)
+            chunk = self.processor.chunk(actions.float().cpu().numpy(), observation, frame_id)
+            denoised = self.clock()
+            on_chunk(chunk)
+            self._counters.chunks += 1
+            ready = self.clock()
+
+            self._flush(on_token)
+            ids = tuple(range(self._next_request, self._next_request + len(requests)))
+            self._next_request += len(requests)
+            refused = []
+            for request_id, request in zip(ids, requests):
+                if self.config.mode is Mode.ISOLATED:
+                    hidden = self.model.prefill(self.model.embed_images(images), prompt, self.pool.block(block),
+                                                self.mask)
+                source = Source(observation.stamp_ns, frame_id, block, length, hidden)
+                refused += self._admit(request_id, request, source, on_token)
+                while self.config.mode is not Mode.OXYGEN and request_id in self.streams:
+                    self._round([self.streams[request_id]], on_token)
+        finally:
+            self.pool.release_block(block)
+        if self.config.mode is Mode.OXYGEN:
+            for _ in range(self.config.decode_rounds):
+                if not self.streams:
+                    break
+                self._round(list(self.streams.values()), on_token)
+        self._flush(on_token)
+        end = self.clock()
+        return FrameReport(
+            frame_id, frame_ms=(end - start) * 1e3, inputs_ms=(converted - start) * 1e3,
+            vision_ms=(seen - converted) * 1e3, prefill_ms=(filled - seen) * 1e3, denoise_ms=(denoised - filled) * 1e3,
+            decode_ms=(end - ready) * 1e3, chunk_ready_ms=(ready - start) * 1e3,
+            decode_rounds=self._counters.decode_rounds - rounds_before,
+            tokens=self._counters.tokens - tokens_before, request_ids=ids, refused=tuple(refused))
+
+    def cancel(self, request_id, reason=FinishReason.CANCELLED):
+        """End a live stream; its last event comes with the next frame or round. KeyError for an id that is not live."""
+        if request_id not in self.streams:
+            raise KeyError(f'no live stream has the request id {request_id}')
+        self._end(self.streams[request_id], reason)
+
+    def cancel_all(self, reason=FinishReason.CANCELLED):
+        for request_id in list(self.streams):
+            self.cancel(request_id, reason)
+
+    def reset(self):
+        """Forget every stream without a word; counters and ids go on."""
+        self.cancel_all()
+        self._ended.clear()
+
+    def close(self):
+        """End all streams and take the hooks off the model."""
+        self.reset()
+        self.prefill_counter.close()
+
+    def _to_device(self, inputs):
+        return (torch.as_tensor(inputs.images).to(self.model.device, torch.float32),
+                torch.as_tensor(inputs.prompt_tokens).to(self.model.device))
+
+    def _take_block(self):
+        """A prefix block for the frame at work; the oldest streams make room where none is free."""
+        while not self.pool.can_take_block():
+            self._end(next(iter(self.streams.values())), FinishReason.DROPPED)
+        return self.pool.take_block()
+
+    def _admit(self, request_id, request, source, on_token):
+        """Give the request a slot and its share of the prefix; returns a Refusal in a list, or an empty one."""
+        suffix = list(self.processor.suffix_tokens(request.suffix))
+        reason = ''
+        if request.max_tokens > self.config.max_new_tokens:
+            reason = f'{request.max_tokens} tokens wanted, a slot holds {self.config.max_new_tokens}'
+        elif len(suffix) > self.config.max_suffix_tokens:
+            reason = f'the suffix has {len(suffix)} tokens, a slot holds {self.config.max_suffix_tokens}'
+        elif not self.pool.can_take_slot():
+            if self.config.on_full is OnFull.DROP_OLDEST:
+                self._end(next(iter(self.streams.values())), FinishReason.DROPPED)
+                self._flush(on_token)
+            if not self.pool.can_take_slot():
+                reason = f'all {self.config.slots} slots are taken'
+        if reason:
+            self._counters.streams_refused += 1
+            on_token(TokenEvent(request_id, source.frame_id, source.stamp_ns, request.task, 0, -1, '',
+                                FinishReason.REFUSED))
+            return [Refusal(request_id, request, reason)]
+        self.pool.share_block(source.block)
+        stream = Stream(request_id, source.frame_id, source.stamp_ns, request, source.block, source.length,
+                        self.pool.take_slot(), suffix, self.processor.text_stream(),
+                        tuple(self.processor.suppressed.get(request.task, ())))
+        self.streams[request_id] = stream
+        self._counters.streams_started += 1
+        self._counters.max_live_streams = max(self._counters.max_live_streams, len(self.streams))
+        if not suffix:  # the text continues the prompt: its first token is already there
+            self._emit([stream], self.model.logits(source.hidden), on_token)
+        return []
+
+    def _round(self, streams, on_token):
+        """Append every stream's pending tokens in one forward and take one new token each."""
+        append = Append(self.pool, streams, [s.pending for s in streams])
+        hidden = self.model.extend(append.tokens, append.positions, append.attend)
+        for stream in streams:
+            stream.stored += len(stream.pending)
+        self._counters.decode_rounds += 1
+        self._emit(streams, self.model.logits(hidden[append.last]), on_token)
+
+    def _emit(self, streams, logits, on_token):
+        """Choose the next token of each stream from `logits [streams, vocabulary]` and tell the world."""
+        for row, stream in zip(logits, streams):
+            for first, last in stream.suppressed:
+                row[first:last + 1] = -torch.inf
+        for token, stream in zip(logits.argmax(-1).tolist(), streams):
+            if stream.request_id not in self.streams:
+                continue  # cancelled from a callback of this round
+            stream.pending = [token]
+            stream.produced += 1
+            self._counters.tokens += 1
+            reason = FinishReason.RUNNING
+            if self.config.eos and token == self.processor.eos_id:
+                reason = FinishReason.EOS
+            elif stream.produced == stream.request.max_tokens:
+                reason = FinishReason.LENGTH
+            text = '' if reason is FinishReason.EOS else stream.text.push(token)
+            if reason is not FinishReason.RUNNING:
+                text += stream.text.finish()
+                self._release(stream)
+            on_token(self._event(stream, stream.produced - 1, token, text, reason))
+            self._flush(on_token)
+
+    def _end(self, stream, reason):
+        """End a stream outside a round; its event waits until it can be delivered."""
+        self._release(stream)
+        self._ended.append(self._event(stream, stream.produced, -1, stream.text.finish(), reason))
+
+    def _release(self, stream):
+        del self.streams[stream.request_id]
+        self.pool.release_slot(stream.slot)
+        self.pool.release_block(stream.block)
+        self._counters.streams_finished += 1
+
+    @staticmethod
+    def _event(stream, index, token, text, reason):
+        return TokenEvent(stream.request_id, stream.frame_id, stream.stamp_ns, stream.request.task, index, token, text,
+                          reason)
+
+    def _flush(self, on_token):
+        while self._ended:
+            on_token(self._ended.pop(0))
