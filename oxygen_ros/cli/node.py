@@ -1,0 +1,43 @@
+"""Run the node that drives the robot; give it a parameter file (config/aloha.yaml).
+
+Everything behind --ros-args goes to ROS 2 as it is, so `ros2 launch` and remappings work as for any node.
+"""
+import sys
+
+
+def add_arguments(parser):
+    parser.add_argument('--params-file', metavar='YAML', help="the robot's parameters")
+    parser.add_argument('--namespace', metavar='NAME', help='namespace of the node and its topics')
+    parser.add_argument('--use-sim-time', action='store_true', help='take the time from /clock')
+    parser.add_argument('--dry-run', action='store_true', help='do everything except publishing joint commands')
+    parser.add_argument('--log-level', metavar='LEVEL', default='info', help='debug, info, warn, error or fatal')
+
+
+def ros_arguments(arguments):
+    """The command line of a ROS 2 node for these options."""
+    ros = ['--ros-args', '--log-level', arguments.log_level]
+    if arguments.params_file:
+        ros += ['--params-file', arguments.params_file]
+    if arguments.namespace:
+        ros += ['-r', f'__ns:=/{arguments.namespace.strip("/")}']
+    if arguments.use_sim_time:
+        ros += ['-p', 'use_sim_time:=true']
+    if arguments.dry_run:
+        ros += ['-p', 'dry_run:=true']
+    return [*ros, *arguments.ros_arguments[1:]]
+
+
+def run(arguments):
+    try:
+        import rclpy
+        from oxygen_ros.executor import NodeProcess
+    except ImportError as error:
+        print(f'oxygen_ros node: {error} in {sys.executable}; source a ROS 2 setup file or run `make setup`',
+              file=sys.stderr)
+        return 1
+    try:
+        process = NodeProcess(ros_arguments(arguments))
+    except rclpy.exceptions.RCLError as error:  # a file that is not there, a wrong remapping
+        print(f'oxygen_ros node: {" ".join(str(error).split())}', file=sys.stderr)
+        return 2
+    return process.run()

@@ -1,0 +1,106 @@
+"""From parameters to a configured node; every check that can fail does so here, with one sentence."""
+import sys
+
+from oxygen_ros import build
+from oxygen_ros.configured import Configured
+from oxygen_ros.control.config import ControlConfig
+from oxygen_ros.control.controller import Controller
+from oxygen_ros.control.limits import JointLimits, urdf_limits
+from oxygen_ros.control.watchdog import Watchdog
+from oxygen_ros.control_loop import ControlLoop
+from oxygen_ros.convert import commands
+from oxygen_ros.convert.joints import JointMerger
+from oxygen_ros.engine.request import LanguageRequest
+from oxygen_ros.frames import FrameRunner, Limits, Task
+from oxygen_ros.inputs import Inputs, Stream
+
+MAX_URDF_BYTES = 1 << 24
+CONTROL = ('blend_s', 'ramp_s', 'hold_s', 'max_chunk_age_s', 'finish_old_chunk')
+
+
+def configure(params, timeline, worker, wait, resolve, decode, sinks, publish):
+    """
+    Build everything; raises ValueError, OSError or RuntimeError with a sentence and leaves nothing behind but `worker`.
+
+    `wait(future)` waits for the engine thread `worker`. `resolve(topic)` gives the full name of a topic. `decode(view,
+    data)`, `sinks` and `publish(parts, tick)` are the node's ears and mouth.
+    """
+    params.require()
+    settings = build.EngineSettings.read(params)
+    profile = build.load_profile(settings)
+    check_views(params, profile)
+    command_type = commands.CommandType(params['command_type'])
+    commands.check_kind(command_type, profile.action_kind)
+    outputs = commands.outputs(profile.actions, [('joint_command', command_type, ())])
+    tasks = language_tasks(params, profile)
+    control = controller(params, profile)
+    sys.setswitchinterval(params['switch_interval_s'])
+    engine = wait(worker.call(lambda: build.build_engine(settings, profile)))
+
+    source = params['stamp_source']
+    inputs = Inputs(
+        {view: Stream(view, resolve(params[f'image.{view}.topic']), source) for view in params['views']},
+        Stream('joint_states', resolve('joint_states'), source))
+    runner = FrameRunner(engine, inputs, timeline, decode, sinks, tasks, limits(params), question(params, profile))
+    loop = ControlLoop(control, timeline, params['control_rate_hz'], params['realtime_priority'], publish)
+    return Configured(
+        settings.model, settings.mode, params['dry_run'], profile, engine, timeline, worker, inputs,
+        JointMerger(profile.joints), runner, loop, outputs, Watchdog(params['heartbeat_timeout_s']))
+
+
+def check_views(params, profile):
+    """Compare the cameras of the robot with those of the checkpoint, by name (strands-labs/robots#517)."""
+    views = params['views']
+    missing = [view for view in profile.required_views if view not in views]
+    extra = [view for view in views if view not in profile.views]
+    if missing or extra or not views:
+        raise ValueError(f'parameter views is {list(views)}, but profile {profile.name} wants {list(profile.views)}'
+                         f'{f"; missing: {missing}" if missing else ""}{f"; not in it: {extra}" if extra else ""}')
+    for view in views:
+        if not params[f'image.{view}.topic']:
+            raise ValueError(f'parameter image.{view}.topic is empty; name the topic of the camera for this view')
+
+
+def controller(params, profile):
+    """Build the Controller with the limits of the table and the URDF, the narrower of the two."""
+    table = params.limits(profile.joints)
+    params.require()
+    urdf = None
+    if params['urdf_file']:
+        with open(params['urdf_file'], 'rb') as file:
+            urdf = urdf_limits(file.read(MAX_URDF_BYTES + 1), profile.joints)
+    joint_limits = JointLimits.from_table(profile.joints, table, urdf).slowed(params['control.speed_factor'])
+    config = ControlConfig(params['control_rate_hz'], **{name: params[f'control.{name}'] for name in CONTROL})
+    return Controller(config, profile.joints, joint_limits, profile.action_kind)
+
+
+def language_tasks(params, profile):
+    suffixes = dict(profile.language_suffix)
+    unknown = [name for name in params['language.tasks'] if name not in suffixes]
+    if unknown:
+        raise ValueError(f'parameter language.tasks names {unknown}, but profile {profile.name} has '
+                         f'{sorted(suffixes)}')
+    return tuple(Task(name, suffixes[name], params[f'language.{name}.every_n_frames'],
+                      params[f'language.{name}.max_tokens']) for name in params['language.tasks'])
+
+
+def question(params, profile):
+    """A function text -> LanguageRequest, or None where the checkpoint cannot answer questions."""
+    suffixes = dict(profile.language_suffix)
+    template = suffixes.get('question', suffixes.get('answer'))
+    if template is None:
+        return None
+    most = params['question.max_tokens']
+    return lambda text: LanguageRequest('question', template.replace('{text}', text), most)
+
+
+def limits(params):
+    return Limits(*(params[name] for name in Limits.__dataclass_fields__))
+
+
+def apply_live(params, parts):
+    """Take over what may change while the robot moves; each setting is replaced in one assignment."""
+    parts.runner.limits = limits(params)
+    parts.runner.tasks = language_tasks(params, parts.profile)
+    parts.runner.question = question(params, parts.profile)
+    parts.heartbeat.timeout_ns = round(params['heartbeat_timeout_s'] * 1e9)

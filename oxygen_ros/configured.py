@@ -1,0 +1,78 @@
+"""Everything that exists between configure and cleanup."""
+from dataclasses import dataclass, field
+
+from oxygen_ros.control.watchdog import Watchdog
+from oxygen_ros.control_loop import ControlLoop
+from oxygen_ros.convert.joints import JointMerger
+from oxygen_ros.frames import FrameRunner
+from oxygen_ros.inputs import Inputs
+from oxygen_ros.profile.profile import Profile
+from oxygen_ros.timeline import Timeline
+from oxygen_ros.worker import EngineThread
+
+
+@dataclass
+class Configured:
+    """The parts of a configured node and what can be asked of them together."""
+
+    model: str
+    mode: str
+    dry_run: bool
+    profile: Profile
+    engine: object
+    timeline: Timeline
+    worker: EngineThread
+    inputs: Inputs
+    merger: JointMerger
+    runner: FrameRunner
+    loop: ControlLoop
+    outputs: tuple
+    heartbeat: Watchdog
+    messages_refused: int = 0  # besides those that the inputs count themselves
+    qos_problems: dict = field(default_factory=dict)  # topic -> sentence
+    stopped: str = ''  # why the operator, the emergency stop or a watchdog stopped it
+    emergency: bool = False  # the button is pressed
+
+    def inputs_refused(self):
+        return self.messages_refused + sum(stream.refused for stream in self.inputs.streams())
+
+    def failure(self):
+        """Why nothing will move before cleanup and configure; empty when nothing broke."""
+        advice = 'deactivate, clean up and configure the node to start again'
+        if self.loop.failure is not None:
+            return f'the control thread failed: {self.loop.failure}; {advice}'
+        if self.worker.failure is not None:
+            return f'the engine failed: {self.worker.failure}; {advice}'
+        return '' if self.worker.alive else f'the engine thread has ended; {advice}'
+
+    def state(self, now_ns):
+        """(state, detail) of the active node."""
+        limits, tick = self.runner.limits, self.loop.last
+        complaints = self.inputs.lateness(
+            now_ns, limits.image_max_age_s, limits.joint_max_age_s, limits.instruction_timeout_s)
+        complaints += [*self.inputs.refusals(), self.inputs.spread(limits.sync_tolerance_s)]
+        complaints += self.qos_problems.values()
+        complaints.append(self.runner.stuck(now_ns))
+        failure = self.failure()
+        if failure:
+            state, complaints = 'error', [failure]
+        elif self.stopped:
+            state, complaints = 'stopped', [f'{self.stopped}; call ~/resume to go on']
+        else:
+            state = self.loop.controller.state.value
+            if tick and state != 'running':
+                complaints.append(tick.reason)
+        if self.dry_run:
+            complaints.append('dry run: no joint command is published')
+        return state, '; '.join(dict.fromkeys(sentence for sentence in complaints if sentence))
+
+    def clear_inputs(self):
+        """Forget what was received; the instruction stays in force."""
+        self.inputs.clear()
+        self.merger.clear()
+
+    def reset(self, now_ns):
+        """Forget inputs, chunks and texts, and start again from what comes next."""
+        self.clear_inputs()
+        self.loop.post('reset', now_ns)
+        self.worker.call(self.runner.end)

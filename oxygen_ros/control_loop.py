@@ -1,0 +1,136 @@
+"""The thread that ticks the controller on an exact schedule and publishes what it commands."""
+from collections import deque
+import os
+import threading
+import time
+
+from oxygen_ros.engine.chunk import ActionKind
+
+
+class Lateness:
+    """Newest lateness values of the ticks [ms], bounded."""
+
+    def __init__(self, size=4096):
+        self._values = deque(maxlen=size)
+
+    def add(self, late_ns):
+        self._values.append(late_ns / 1e6)
+
+    def percentile(self, percent):
+        """Percentile in ms; 0.0 before the first tick."""
+        values = sorted(list(self._values))
+        return values[min(len(values) - 1, int(len(values) * percent / 100))] if values else 0.0
+
+
+class ControlLoop:
+    """
+    Owns the controller: nobody else touches it, so that it needs no lock and a tick waits for no one.
+
+    Other threads `post` calls, which are made just before the next tick. `tick` is called by the thread of `start`, or
+    by a timer where time is simulated. `publish(command [J])` is called for each tick that commands something.
+    """
+
+    MAX_POSTED = 1000
+
+    def __init__(self, controller, timeline, rate_hz, priority=0, publish=lambda command: None):
+        self.controller = controller
+        self.timeline = timeline
+        self.late = Lateness()
+        self.ticks = 0
+        self.lost = 0
+        self.last = None  # newest Tick
+        self.moving = False
+        self.realtime = False
+        self.failure = None
+        self.rate_hz = rate_hz
+        self.publish = publish
+        self._priority = priority
+        self._posted = deque(maxlen=self.MAX_POSTED)
+        self._thread = None
+        self._stopping = threading.Event()
+
+    @property
+    def period_s(self):
+        return 1.0 / self.rate_hz
+
+    @property
+    def running(self):
+        return self._thread is not None and self._thread.is_alive()
+
+    @property
+    def resting(self):
+        """True once the controller was told to stop and neither it nor what it commanded moves any more."""
+        tick = self.last
+        return tick is None or (tick.source != 'fresh' and not self._posted and not self.moving)
+
+    def post(self, method, *arguments, then=None):
+        """Have `controller.method(*arguments)` called before the next tick; `then(result)` after it."""
+        self._posted.append((method, arguments, then))
+
+    def tick(self):
+        """Apply what was posted, tick once, publish."""
+        now_ns = self.timeline.now_ns()
+        self.apply()
+        tick = self.controller.tick(now_ns)
+        command, last = tick.command, self.last and self.last.command
+        # A velocity moves by itself, a position only by being another one than before.
+        self.moving = command is not None and bool(
+            command.any() if self.controller.kind is ActionKind.JOINT_VELOCITY
+            else last is None or (command != last).any())
+        if command is not None:
+            self.publish(command)
+        self.last = tick
+        self.ticks += 1
+        return tick
+
+    def apply(self):
+        """Make the posted calls, those that came by now and no later ones."""
+        for _ in range(len(self._posted)):
+            method, arguments, then = self._posted.popleft()
+            result = getattr(self.controller, method)(*arguments)
+            if then:
+                then(result)
+
+    def start(self):
+        """Tick in a thread of its own on an absolute schedule of the steady clock."""
+        self._stopping.clear()
+        self._thread = threading.Thread(target=self._run, name='control', daemon=True)
+        self._thread.start()
+
+    def stop(self):
+        """End the thread; after this the caller may tick by hand, to hold."""
+        self._stopping.set()
+        if self._thread and self._thread is not threading.current_thread():
+            self._thread.join(2.0)
+        self._thread = None
+
+    def _run(self):
+        self._become_realtime()
+        period_ns = 1e9 / self.rate_hz  # not rounded: 60 Hz must not become 59.999...
+        try:
+            origin_ns, count = time.monotonic_ns(), 0
+            while not self._stopping.is_set():
+                count += 1
+                due_ns = origin_ns + round(count * period_ns)
+                wait_ns = due_ns - time.monotonic_ns()
+                if wait_ns > 0:
+                    time.sleep(wait_ns / 1e9)
+                late_ns = time.monotonic_ns() - due_ns
+                self.late.add(late_ns)
+                missed = int(late_ns / period_ns)
+                self.lost += missed
+                count += missed
+                self.tick()
+        except Exception as error:
+            self.failure = error  # told by the node's housekeeping; the robot's controller keeps the last command
+
+    def _become_realtime(self):
+        """Run before everything else on the machine where the system permits; this thread sleeps most of the time."""
+        if not self._priority:
+            return
+        try:
+            # Python gives no way to name the calling thread but 0, which is just right here.
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(self._priority))
+            self.realtime = True
+        except (OSError, AttributeError):
+            self.realtime = False

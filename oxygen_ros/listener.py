@@ -1,0 +1,129 @@
+"""The node's ears: every subscription and what its messages do. All of it runs in the executor's thread."""
+from functools import partial
+
+from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import CompressedImage, Image, JointState
+from std_msgs.msg import Bool, Empty, String
+
+from oxygen_ros import messages, qos
+from oxygen_ros.convert import images
+from oxygen_ros.convert.instruction import Change, clean
+
+IMAGE_TYPES = {'raw': Image, 'compressed': CompressedImage}
+
+
+class Listener:
+    """
+    Subscribes to the inputs; `on_stop(reason)` is called for the emergency stop.
+
+    Pictures are only stored here and decoded in the engine's thread. Every subscription is raw, so that bytes which are
+    no valid message (text that is not UTF-8: rclpy#881) are refused here instead of ending the executor.
+    """
+
+    def __init__(self, node, params, parts, on_stop):
+        self._node = node
+        self._parts = parts
+        self._on_stop = on_stop
+        self._subscriptions = []
+        for view, stream in parts.inputs.views.items():
+            self._subscribe(IMAGE_TYPES[params[f'image.{view}.transport']], stream.topic,
+                            partial(self._on_image, stream), qos.image())
+        self._subscribe(JointState, 'joint_states', self._on_joints, qos.joints())
+        self._subscribe(String, 'instruction', self._on_instruction, qos.text())
+        self._subscribe(String, 'question', self._on_question, qos.text())
+        self._subscribe(Bool, 'emergency_stop', self._on_emergency_stop, qos.command())
+        self._subscribe(Empty, 'heartbeat', self._on_heartbeat, qos.command())
+
+    def close(self):
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+        self._subscriptions.clear()
+
+    def _subscribe(self, kind, topic, callback, profile):
+        def guarded(data):
+            try:
+                callback(data)
+            except Exception as error:
+                self._refuse(topic, error)
+        self._subscriptions.append(self._node.create_subscription(
+            kind, topic, guarded, profile, raw=True, qos_overriding_options=qos.overrides(),
+            event_callbacks=SubscriptionEventCallbacks(
+                incompatible_qos=partial(incompatible, self._node, self._parts, topic, 'a publisher'))))
+
+    def _refuse(self, topic, error):
+        self._parts.messages_refused += 1
+        self._node.get_logger().warning(
+            f'message on {topic} refused: {sentence(error)}', throttle_duration_sec=1.0)
+
+    def _on_image(self, stream, data):
+        stream.put(data, messages.serialised_stamp_ns(data), self._parts.timeline.now_ns())
+        self._parts.worker.wake()
+
+    def _on_joints(self, data):
+        parts, now_ns = self._parts, self._parts.timeline.now_ns()
+        stream, merger = parts.inputs.joints, parts.merger
+        try:
+            taken = merger.merge_message(deserialize_message(data, JointState), now_ns)
+        except Exception as error:
+            stream.refuse(sentence(error))
+            self._node.get_logger().warning(stream.problem, throttle_duration_sec=1.0)
+            return
+        if not taken:
+            return  # other joints on the same topic
+        stream.accept()
+        if not merger.complete:
+            stream.problem = f'no state yet of {", ".join(merger.missing())} on {stream.topic}'
+            return
+        positions, received_ns = merger.positions(), merger.received_ns()
+        stream.put(positions, merger.stamp_ns(), received_ns, repeats=True)
+        parts.loop.post('measured', positions, received_ns)
+        parts.worker.wake()
+
+    def _on_instruction(self, data):
+        parts, now_ns = self._parts, self._parts.timeline.now_ns()
+        instruction, change = parts.inputs.instruction.receive(deserialize_message(data, String).data, now_ns)
+        parts.inputs.instruction = instruction
+        if change is not Change.REPEATED:
+            parts.loop.post('instruction', instruction.instruction_id, instruction.text, now_ns)
+            self._node.get_logger().info(f'instruction {instruction.instruction_id}: {instruction.text!r}')
+        parts.worker.wake()
+
+    def _on_question(self, data):
+        parts, text = self._parts, clean(deserialize_message(data, String).data)
+        if parts.runner.question is None:
+            raise ValueError(f'profile {parts.profile.name} cannot answer questions')
+        if not text:
+            raise ValueError('the question is empty')
+        if not parts.runner.ask(text):
+            raise ValueError(f'{parts.runner.MAX_QUESTIONS} questions wait already, this one is dropped')
+        parts.worker.wake()
+
+    def _on_emergency_stop(self, data):
+        self._parts.emergency = deserialize_message(data, Bool).data
+        if self._parts.emergency:
+            self._on_stop('emergency stop')
+
+    def _on_heartbeat(self, data):
+        self._parts.heartbeat.feed(self._parts.timeline.now_ns())
+
+
+def decode(transports, view, data):
+    """Serialised picture of a view -> RGB uint8 [h, w, 3]; ValueError with a sentence. Engine's thread."""
+    kind = IMAGE_TYPES[transports[view]]
+    try:
+        message = deserialize_message(data, kind)
+    except Exception as error:
+        raise ValueError(f'{len(data)} bytes are no {kind.__name__}: {sentence(error)}') from None
+    return images.to_rgb(message)
+
+
+def sentence(error):
+    return ' '.join(str(error).split()) or type(error).__name__
+
+
+def incompatible(node, parts, topic, who, event):
+    """Say that two ends of a topic will never meet, which the middleware does in silence (image_pipeline#770)."""
+    policy = str(getattr(event.last_policy_kind, 'name', event.last_policy_kind)).lower()
+    parts.qos_problems[topic] = f'{who} on {topic} has an incompatible QoS ({policy}); see qos_overrides'
+    node.get_logger().warning(parts.qos_problems[topic])

@@ -1,0 +1,295 @@
+"""The lifecycle node: from configure to cleanup, services, status."""
+import gc
+import time
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.clock import Clock, ClockType
+from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
+from std_srvs.srv import Trigger
+
+from oxygen_ros import diagnostics, qos
+from oxygen_ros.configure import apply_live, configure
+from oxygen_ros.listener import Listener, decode, sentence
+from oxygen_ros.msg import EngineStatus
+from oxygen_ros.params import Parameters
+from oxygen_ros.speaker import Speaker
+from oxygen_ros.timeline import Timeline
+from oxygen_ros.worker import EngineThread
+
+HOUSEKEEPING_S = 0.1
+BRAKE_S = 0.5  # longest that braking may take before commands end
+
+
+class OxygenNode(LifecycleNode):
+    """
+    Runs the engine on what the robot sees and commands the joints.
+
+    Every callback costs microseconds: pictures are decoded and the model runs in the engine's thread, joints are
+    commanded by the control loop's. `interrupted()` is asked while a transition takes long.
+    """
+
+    def __init__(self, interrupted=lambda: False, **arguments):
+        super().__init__('oxygen', **arguments)
+        self.problem = ''  # why the last transition failed
+        self.finished = False  # shut down for good
+        self._interrupted = interrupted
+        self._parts = None  # from configure to cleanup
+        self._speaker = None
+        self._listener = None  # from activate to deactivate
+        self._tick_timer = None
+        self._reported = None
+        self._counted = {}
+        self.parameters = Parameters(self, self._parameters_changed)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._status = self.create_publisher(EngineStatus, '~/status', qos.status())
+        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', qos.diagnostics())
+        for name, serve in (('stop', self._serve_stop), ('resume', self._serve_resume), ('reset', self._serve_reset)):
+            self.create_service(Trigger, f'~/{name}', serve)
+        self.create_timer(HOUSEKEEPING_S, self._keep_house, clock=steady)
+        self.create_timer(1.0, self._report, clock=steady)
+        for name in self.parameters.unknown():
+            self.get_logger().warning(f'parameter {name} is set but means nothing to this node; is it misspelt?')
+
+    @property
+    def active(self):
+        return self._listener is not None
+
+    def start(self):
+        """Configure and activate; return why that failed, or ''."""
+        for trigger in (self.trigger_configure, self.trigger_activate):
+            if trigger() is not TransitionCallbackReturn.SUCCESS:
+                return self.problem or 'the transition failed'
+        return ''
+
+    def end(self):
+        """Hold, and let go of everything, whatever the state; for the end of the process."""
+        if not self.finished:
+            self.trigger_shutdown()
+
+    # --- lifecycle
+
+    def on_configure(self, state):
+        """Check everything, load the model and warm it up; nothing is subscribed before that has succeeded."""
+        timeline = Timeline(lambda: self.get_clock().now().nanoseconds, time.monotonic_ns,
+                            self.get_parameter('use_sim_time').value)
+        worker = EngineThread(self._engine_failed)
+        try:
+            transports = {view: self.parameters[f'image.{view}.transport'] for view in self.parameters['views']}
+            self._parts = configure(
+                self.parameters, timeline, worker, self._wait, self.resolve_topic_name,
+                lambda view, data: decode(transports, view, data), self, lambda values: self._speaker.command(values))
+            self._speaker = Speaker(self, self._parts)
+        except Exception as error:  # whatever a library raises, the node stays up and can be configured again
+            self.problem = sentence(error)
+            self.get_logger().error(f'configure failed: {self.problem}')
+            worker.close(0.0)
+            self._clean_up()
+            return self._done(TransitionCallbackReturn.FAILURE)
+        self.parameters.configured = True
+        gc.collect()
+        gc.freeze()  # what was loaded stays, so the collector need not look at it during a tick
+        return self._done()
+
+    def on_activate(self, state):
+        """Listen, and command from the first chunk on."""
+        parts = self._parts
+        if self.active:
+            return TransitionCallbackReturn.SUCCESS
+        now_ns = parts.timeline.now_ns()
+        parts.timeline.stepped()
+        parts.clear_inputs()
+        parts.stopped, parts.emergency = '', False
+        parts.loop.apply()
+        parts.loop.controller.activate(now_ns)
+        instruction = parts.inputs.instruction
+        if instruction.instruction_id:
+            parts.loop.post('instruction', instruction.instruction_id, instruction.text, now_ns)
+        parts.heartbeat.feed(now_ns)
+        self._listener = Listener(self, self.parameters, parts, self._stop)
+        parts.worker.start(parts.runner.step)
+        if parts.timeline.simulated:
+            # Simulated time moves by messages that the executor receives, so the tick lives there too.
+            self._tick_timer = self.create_timer(parts.loop.period_s, self._simulated_tick)
+        else:
+            parts.loop.start()
+        return self._done()
+
+    def on_deactivate(self, state):
+        self._hold_and_end('the node was deactivated')
+        return self._done()
+
+    def on_cleanup(self, state):
+        self._clean_up()
+        return self._done()
+
+    def on_shutdown(self, state):
+        self._hold_and_end('the node is shutting down')
+        self._clean_up()
+        self.finished = True
+        return self._done()
+
+    def on_error(self, state):
+        """Answer to an exception in a transition: hold, let go of everything, be unconfigured."""
+        self._hold_and_end('a transition failed')
+        self._clean_up()
+        return self._done()
+
+    def _done(self, result=TransitionCallbackReturn.SUCCESS):
+        if result is TransitionCallbackReturn.SUCCESS:
+            self.problem = ''
+        self._report()
+        return result
+
+    def _wait(self, future):
+        """Wait for the engine thread, though not through a Ctrl-C."""
+        while not future.done():
+            if self._interrupted():
+                raise RuntimeError('interrupted while the model was loading')
+            time.sleep(0.02)
+        return future.result()
+
+    def _hold_and_end(self, reason):
+        """Brake, say the last command, then stop ticking, listening and thinking."""
+        parts, listener = self._parts, self._listener
+        self._listener = None
+        if listener is None:
+            return
+        loop = parts.loop
+        loop.post('stop', reason)
+        end = time.monotonic() + BRAKE_S
+        while loop.running and not loop.resting and time.monotonic() < end:
+            time.sleep(0.005)
+        loop.stop()
+        if self._tick_timer is not None:
+            self.destroy_timer(self._tick_timer)
+            self._tick_timer = None
+        loop.apply()
+        hold = loop.controller.hold_command()
+        loop.controller.deactivate()
+        if hold is not None:
+            self._speaker.hold(hold)
+        listener.close()
+        parts.worker.pause()
+        parts.worker.call(parts.runner.end)
+
+    def _clean_up(self):
+        parts, speaker = self._parts, self._speaker
+        self._parts = self._speaker = None
+        self.parameters.configured = False
+        if parts is None:
+            return
+        parts.worker.call(parts.engine.close)
+        if not parts.worker.close():
+            self.get_logger().warning('the engine thread does not end; it is left behind')
+        if speaker is not None:
+            speaker.close()
+        gc.unfreeze()
+
+    # --- what the engine says (engine's thread)
+
+    def chunk(self, chunk):
+        self._speaker.chunk(chunk)
+
+    def token(self, event):
+        self._speaker.token(event)
+
+    def text(self, task, text):
+        self._speaker.text(task, text)
+
+    def _engine_failed(self, error):
+        """Engine's thread: the arm holds at the next tick; housekeeping tells the rest."""
+        self._parts.loop.post('stop', f'the engine failed: {sentence(error)}')
+
+    def _simulated_tick(self):
+        if self._parts.timeline.started:
+            self._parts.loop.tick()
+
+    # --- stop, resume, reset
+
+    def _stop(self, reason):
+        parts = self._parts
+        if self.active and not parts.stopped:
+            parts.stopped = reason
+            parts.loop.post('stop', reason)
+            self.get_logger().warning(f'stopped: {reason}; call ~/resume to go on')
+            self._report()
+
+    def _serve_stop(self, request, response):
+        self._stop('stopped by service')
+        response.success = True
+        response.message = 'stopped' if self.active else 'the node is not active, nothing moves'
+        return response
+
+    def _serve_resume(self, request, response):
+        response.message = self._why_not_resume()
+        response.success = not response.message
+        if response.success:
+            parts = self._parts
+            response.message = 'resumed' if parts.stopped else 'it was not stopped'
+            if parts.stopped:
+                parts.stopped = ''
+                parts.loop.post('resume', parts.timeline.now_ns())
+                self.get_logger().info('resumed')
+                self._report()
+        return response
+
+    def _why_not_resume(self):
+        parts = self._parts
+        if not self.active:
+            return 'the node is not active'
+        if parts.emergency:
+            return 'the emergency stop is still pressed'
+        if parts.heartbeat.expired(parts.timeline.now_ns()):
+            return 'the heartbeat is still missing'
+        return parts.failure()
+
+    def _serve_reset(self, request, response):
+        response.success = self.active and not self._parts.stopped
+        if response.success:
+            self._parts.reset(self._parts.timeline.now_ns())
+            response.message = 'inputs, chunks and texts are forgotten'
+        else:
+            response.message = 'stopped; call ~/resume instead' if self.active else 'the node is not active'
+        return response
+
+    # --- housekeeping
+
+    def _parameters_changed(self, names):
+        if self._parts is not None:
+            apply_live(self.parameters, self._parts)
+
+    def _keep_house(self):
+        if self.active:
+            parts = self._parts
+            step_s = parts.timeline.stepped()
+            if step_s:
+                self.get_logger().warning(f'the clock stepped by {step_s:.3f} s; starting again from fresh inputs')
+                parts.reset(parts.timeline.now_ns())
+            if parts.heartbeat.expired(parts.timeline.now_ns()):
+                self._stop(f'no heartbeat for {parts.heartbeat.timeout_ns / 1e9:g} s')
+        if self._state() != self._reported:
+            self._report_status()
+
+    def _state(self):
+        if self.active:
+            return self._parts.state(self._parts.timeline.now_ns())
+        return ('inactive', '') if self._parts else ('unconfigured', self.problem)
+
+    def _report_status(self):
+        state, detail = self._state()
+        if self._reported is None or state != self._reported[0]:
+            self.get_logger().info(f'{state}: {detail}' if detail else state)
+        self._reported = (state, detail)
+        self._status.publish(diagnostics.engine_status(
+            self.get_clock().now().nanoseconds, state, detail, self._parts))
+
+    def _report(self):
+        self._report_status()
+        rates, now_s = {}, time.monotonic()
+        for stream in self._parts.inputs.streams() if self._parts else ():
+            count, since_s = self._counted.get(stream.name, (stream.received, 0.0))
+            if now_s - since_s > 0.5:
+                rates[stream.name] = (stream.received - count) / (now_s - since_s)
+                self._counted[stream.name] = (stream.received, now_s)
+        self._diagnostics.publish(diagnostics.diagnostic_array(
+            self.get_clock().now().nanoseconds, self.get_fully_qualified_name(), *self._reported, self._parts, rates))

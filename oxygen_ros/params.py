@@ -1,0 +1,250 @@
+"""The node's parameters: one table from which declaration, checks on set and the README's table are made."""
+from dataclasses import dataclass, replace
+import json
+import math
+
+LIVE = 'live'            # applied at once, also while the robot moves
+CONFIGURE = 'configure'  # may be set while unconfigured, read by configure
+START = 'start'          # fixed when the process starts
+
+# Python types that a value of each kind may have; an int is as good as a double, as people write `rate: 60`.
+TYPES = {'bool': bool, 'int': int, 'double': (int, float), 'string': str}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One row of the table; `<view>`, `<task>` and `<joint>` in a name stand for each of those there are."""
+
+    name: str
+    kind: str  # bool, int, double, string, or one of these with [] behind
+    default: object
+    description: str
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    change: str = CONFIGURE
+
+    @property
+    def allowed(self):
+        """The range or the choices in words; empty when every value of the kind will do."""
+        if self.choices:
+            return ', '.join(self.choices)
+        return '' if self.minimum is None else f'{self.minimum:g} to {self.maximum:g}'
+
+    def check(self, value):
+        """Return `value` as the kind's Python type, lists as tuples; ValueError with one sentence when it will not do."""
+        if value is None and self.default is None:
+            return None
+        kind = self.kind.removesuffix('[]')
+        if self.kind != kind:
+            if isinstance(value, (str, bytes)) or not hasattr(value, '__iter__'):
+                raise ValueError(f'parameter {self.name} must be a list of {kind} values, got {value!r}')
+            # An empty list has no type in ROS 2, so a list of one empty string is how YAML says "none".
+            return tuple(item for item in (self._check_one(kind, item) for item in value) if item != '')
+        return self._check_one(kind, value)
+
+    def _check_one(self, kind, value):
+        if not isinstance(value, TYPES[kind]) or (kind != 'bool' and isinstance(value, bool)):
+            raise ValueError(f'parameter {self.name} must be a {kind}, got {value!r}')
+        if self.choices and value not in self.choices:
+            raise ValueError(f'parameter {self.name} is {value!r}; it must be one of: {", ".join(self.choices)}')
+        if self.minimum is not None and not self.minimum <= value <= self.maximum:
+            raise ValueError(f'parameter {self.name} is {value}, outside {self.minimum:g} to {self.maximum:g}')
+        if kind == 'double':
+            if not math.isfinite(value):
+                raise ValueError(f'parameter {self.name} is {value}, which is not a number to work with')
+            value = float(value)
+        return value
+
+
+P = Parameter
+TABLE = (
+    P('autostart', 'bool', False, 'Configure and activate without being asked; launch files do it by events instead.',
+      change=START),
+    P('control_rate_hz', 'double', 60.0, 'Rate of the joint commands.', 1, 200),
+    P('command_type', 'string', 'float64_multi_array', 'Message on joint_command.',
+      choices=('float64_multi_array', 'joint_trajectory', 'joint_state')),
+    P('dry_run', 'bool', False, 'Do everything except publishing joint commands.'),
+    P('realtime_priority', 'int', 40, 'SCHED_FIFO priority of the control thread where the system permits; 0: off.', 0, 90),
+    P('switch_interval_s', 'double', 0.0005, 'Longest time that one Python thread keeps the others waiting.',
+      0.00005, 0.01),
+
+    P('model', 'string', 'nano', 'Model size; fake checks the wiring: it answers every frame with the measured position.',
+      choices=('pi05', 'mini', 'nano', 'fake')),
+    P('checkpoint', 'string', '', 'Folder or file of the weights; empty: those that come with the package (nano).'),
+    P('profile', 'string', '', "The checkpoint's profile (YAML); empty: the one beside the weights."),
+    P('random_weights', 'bool', False, 'Run without a checkpoint, on random weights; for timing only.'),
+    P('device', 'string', 'cpu', 'Where torch runs: cpu, cuda, cuda:1 ...'),
+    P('dtype', 'string', 'float32', 'Number format of the weights.', choices=('float32', 'bfloat16')),
+
+    P('engine.mode', 'string', 'oxygen', 'oxygen shares and batches; shared and isolated are the baselines.',
+      choices=('oxygen', 'shared', 'isolated')),
+    P('engine.slots', 'int', 4, 'Language streams that can live at once.', 1, 64),
+    P('engine.decode_rounds', 'int', 2, 'Decode rounds a frame; every live stream gets a token in each.', 1, 256),
+    P('engine.denoise_steps', 'int', 10, 'Euler steps from noise to actions.', 1, 100),
+    P('engine.seed', 'int', 0, 'Seed of the action noise, with the frame number.', 0, 2**31 - 1),
+    P('engine.threads', 'int', 0, 'Torch threads; 0: one less than there are cores.', 0, 256),
+
+    P('views', 'string[]', ('base_0_rgb',), 'Camera slots of the model that this robot feeds.', change=START),
+    P('image.<view>.topic', 'string', '', 'Topic of the camera for this view.'),
+    P('image.<view>.transport', 'string', 'raw', 'raw: sensor_msgs/Image; compressed: CompressedImage.',
+      choices=('raw', 'compressed')),
+    P('image_max_age_s', 'double', 0.5, 'An older image starts no frame.', 0.01, 10, change=LIVE),
+    P('joint_max_age_s', 'double', 0.5, 'An older joint position starts no frame.', 0.01, 10, change=LIVE),
+    P('sync_tolerance_s', 'double', 0.1, 'Most that the images of one observation may lie apart.', 0.001, 10, change=LIVE),
+    P('stamp_source', 'string', 'header', 'Time of an image or joint state: its header, or when it was received.',
+      choices=('header', 'receive')),
+    P('instruction_timeout_s', 'double', 0.0, 'Hold when the instruction was not repeated for so long; 0: never.',
+      0, 86400, change=LIVE),
+    P('heartbeat_timeout_s', 'double', 0.0, 'Stop when nothing came on heartbeat for so long; 0: not watched.',
+      0, 3600, change=LIVE),
+
+    P('control.blend_s', 'double', 0.15, 'Cross-fade from one chunk to the next.', 0, 2),
+    P('control.ramp_s', 'double', 0.5, 'Cross-fade from the measured position after a start.', 0, 10),
+    P('control.hold_s', 'double', 1.0, 'How long the last command is repeated without a valid chunk before silence.',
+      0, 3600),
+    P('control.max_chunk_age_s', 'double', 1.0, 'A chunk of an older observation is refused.', 0.01, 60),
+    P('control.finish_old_chunk', 'bool', True, 'A new instruction lets the old chunk run until the first new one comes.'),
+    P('control.speed_factor', 'double', 1.0, 'Scales the limits of speed and acceleration, for bringing a robot up.',
+      0.01, 1),
+    P('urdf_file', 'string', '', 'URDF whose joint limits hold besides those below.'),
+    P('limits.<joint>.lower', 'double', None, 'Lower end of the range [rad or m]; <joint> may be default.', -1e6, 1e6),
+    P('limits.<joint>.upper', 'double', None, 'Upper end of the range [rad or m].', -1e6, 1e6),
+    P('limits.<joint>.velocity', 'double', None, 'Greatest speed; 1.0 where nothing says so.', 0.0001, 1000),
+    P('limits.<joint>.acceleration', 'double', None, 'Greatest acceleration; 5.0 where nothing says so.', 0.0001, 1e5),
+    P('limits.<joint>.jump', 'double', None, 'Farthest from the command at which a chunk may begin; else 0.5.',
+      0.0001, 1000),
+
+    P('language.tasks', 'string[]', ('subtask',), 'Language tasks that run by themselves; [""] for none.', change=START),
+    P('language.<task>.every_n_frames', 'int', 1, 'Ask for this text at each n-th frame.', 1, 10000, change=LIVE),
+    P('language.<task>.max_tokens', 'int', 32, 'Longest text of this task.', 1, 512, change=LIVE),
+    P('question.max_tokens', 'int', 32, 'Longest answer to a question.', 1, 512, change=LIVE),
+)
+del P
+
+
+PLACES = ('view', 'task', 'joint')
+
+
+def rows(**names):
+    """
+    Rows of the table as {full name: Parameter}: `view=...`, `task=...`, `joint=...` fill in the placeholders.
+
+    Rows with a placeholder that is not given are left out.
+    """
+    filled = {}
+    for row in TABLE:
+        place = next((word for word in PLACES if f'<{word}>' in row.name), None)
+        for name in names.get(place, ()) if place else ('',):
+            full = row.name.replace(f'<{place}>', name)
+            filled[full] = replace(row, name=full)
+    return filled
+
+
+def markdown():
+    """The parameter table of the README."""
+    lines = ['| parameter | type | default | allowed | change | what |', '|---|---|---|---|---|---|']
+    for row in TABLE:
+        shown = '' if row.default is None else f'`{json.dumps(row.default)}`'
+        lines.append(f'| `{row.name}` | {row.kind} | {shown} | {row.allowed} | {row.change} | {row.description} |')
+    return '\n'.join(lines)
+
+
+class Parameters:
+    """
+    Declares the table on a node and answers for its values.
+
+    A wrong override does not end the process: the default is declared, the sentence is kept in `problems` and
+    configure refuses until a right value has been set. `on_change(names)` is called after live values changed.
+    """
+
+    def __init__(self, node, on_change=lambda names: None):
+        self._node = node
+        self._on_change = on_change
+        self.configured = False  # the node says so; CONFIGURE parameters are refused while it is
+        self.problems = {}
+        self._rows = {}
+        first = {row.name: row for row in TABLE}
+        for name in ('views', 'language.tasks'):
+            self._declare(first[name])
+        self._add(rows(view=self['views'], task=self['language.tasks']))
+        node.add_on_set_parameters_callback(self._validate)
+        if hasattr(node, 'add_post_set_parameters_callback'):
+            node.add_post_set_parameters_callback(self._changed)
+
+    def __getitem__(self, name):
+        row = self._rows.get(name) or next(row for row in TABLE if row.name == name)
+        return row.check(self._node.get_parameter(name).value)
+
+    def _add(self, more):
+        for name, row in more.items():
+            if not self._node.has_parameter(name):
+                self._declare(row)
+        self._rows.update(more)
+
+    def limits(self, joints):
+        """Declare the limits of `joints`, known once the profile is, and return the table of those that are set."""
+        self._add(rows(joint=('default', *joints)))
+        table = {}
+        for joint in ('default', *joints):
+            for name in rows(joint=(joint,)):
+                value = self[name]
+                if value is not None:
+                    table.setdefault(joint, {})[name.rpartition('.')[2]] = value
+        return table
+
+    def require(self):
+        """Raise ValueError with what is wrong with values set from outside."""
+        if self.problems:
+            raise ValueError('; '.join(self.problems.values()))
+
+    def unknown(self):
+        """Names set from outside that are in no table, most likely misspelt."""
+        overrides = getattr(self._node, '_parameter_overrides', {})
+        return sorted(name for name in overrides
+                      if not self._node.has_parameter(name) and not name.startswith('qos_overrides.'))
+
+    def _declare(self, row):
+        from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+        descriptor = ParameterDescriptor(
+            description=row.description, additional_constraints=', '.join(row.choices),
+            read_only=row.change == START,
+            # Typed by the check below instead, so that an int will do where a double is meant.
+            dynamic_typing=row.kind in ('double', 'string[]') or row.default is None)
+        if row.minimum is not None:
+            if row.kind == 'int':
+                descriptor.integer_range = [IntegerRange(from_value=row.minimum, to_value=row.maximum, step=1)]
+            else:
+                descriptor.floating_point_range = [
+                    FloatingPointRange(from_value=float(row.minimum), to_value=float(row.maximum), step=0.0)]
+        override = getattr(self._node, '_parameter_overrides', {}).get(row.name)
+        default = list(row.default) if isinstance(row.default, tuple) else row.default
+        try:
+            if override is not None:
+                row.check(override.value)
+            self._node.declare_parameter(row.name, default, descriptor)
+        except Exception as error:
+            self.problems[row.name] = str(error) if isinstance(error, ValueError) else f'parameter {row.name}: {error}'
+            self._node.declare_parameter(row.name, default, descriptor, ignore_override=True)
+
+    def _validate(self, changes):
+        from rcl_interfaces.msg import SetParametersResult
+        for change in changes:
+            row = self._rows.get(change.name)
+            if row is None:
+                continue
+            try:
+                row.check(change.value)
+            except ValueError as error:
+                return SetParametersResult(successful=False, reason=str(error))
+            if row.change == CONFIGURE and self.configured:
+                return SetParametersResult(successful=False, reason=(
+                    f'parameter {change.name} is read by configure; deactivate and clean up the node, then set it'))
+        return SetParametersResult(successful=True)
+
+    def _changed(self, changes):
+        names = {change.name for change in changes if change.name in self._rows}
+        for name in names:
+            self.problems.pop(name, None)
+        if names:
+            self._on_change(names)
