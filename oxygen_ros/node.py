@@ -47,8 +47,9 @@ class OxygenNode(LifecycleNode):
             self.create_service(Trigger, f'~/{name}', serve)
         self.create_timer(HOUSEKEEPING_S, self._keep_house, clock=steady)
         self.create_timer(1.0, self._report, clock=steady)
-        for name in self.parameters.unknown():
-            self.get_logger().warning(f'parameter {name} is set but means nothing to this node; is it misspelt?')
+        unknown = self.parameters.unknown()
+        if unknown:
+            self.get_logger().warning(f'parameters that mean nothing here, are they misspelt? {", ".join(unknown)}')
 
     @property
     def active(self):

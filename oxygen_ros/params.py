@@ -13,7 +13,7 @@ TYPES = {'bool': bool, 'int': int, 'double': (int, float), 'string': str}
 
 @dataclass(frozen=True)
 class Parameter:
-    """One row of the table; `<view>`, `<task>` and `<joint>` in a name stand for each of those there are."""
+    """One row of the table; `<view>`, `<task>` and `<joint>` in a name stand for each that there is."""
 
     name: str
     kind: str  # bool, int, double, string, or one of these with [] behind
@@ -32,7 +32,7 @@ class Parameter:
         return '' if self.minimum is None else f'{self.minimum:g} to {self.maximum:g}'
 
     def check(self, value):
-        """Return `value` as the kind's Python type, lists as tuples; ValueError with one sentence when it will not do."""
+        """Return `value` as the kind's Python type, lists as tuples; ValueError with a sentence if it will not do."""
         if value is None and self.default is None:
             return None
         kind = self.kind.removesuffix('[]')
@@ -65,11 +65,11 @@ TABLE = (
     P('command_type', 'string', 'float64_multi_array', 'Message on joint_command.',
       choices=('float64_multi_array', 'joint_trajectory', 'joint_state')),
     P('dry_run', 'bool', False, 'Do everything except publishing joint commands.'),
-    P('realtime_priority', 'int', 40, 'SCHED_FIFO priority of the control thread where the system permits; 0: off.', 0, 90),
+    P('realtime_priority', 'int', 40, 'SCHED_FIFO priority of the control thread where permitted; 0: off.', 0, 90),
     P('switch_interval_s', 'double', 0.0005, 'Longest time that one Python thread keeps the others waiting.',
       0.00005, 0.01),
 
-    P('model', 'string', 'nano', 'Model size; fake checks the wiring: it answers every frame with the measured position.',
+    P('model', 'string', 'nano', 'Model size; fake is for wiring checks: its chunks stay at the measured position.',
       choices=('pi05', 'mini', 'nano', 'fake')),
     P('checkpoint', 'string', '', 'Folder or file of the weights; empty: those that come with the package (nano).'),
     P('profile', 'string', '', "The checkpoint's profile (YAML); empty: the one beside the weights."),
@@ -91,7 +91,7 @@ TABLE = (
       choices=('raw', 'compressed')),
     P('image_max_age_s', 'double', 0.5, 'An older image starts no frame.', 0.01, 10, change=LIVE),
     P('joint_max_age_s', 'double', 0.5, 'An older joint position starts no frame.', 0.01, 10, change=LIVE),
-    P('sync_tolerance_s', 'double', 0.1, 'Most that the images of one observation may lie apart.', 0.001, 10, change=LIVE),
+    P('sync_tolerance_s', 'double', 0.1, 'Most that the images of one frame may lie apart.', 0.001, 10, change=LIVE),
     P('stamp_source', 'string', 'header', 'Time of an image or joint state: its header, or when it was received.',
       choices=('header', 'receive')),
     P('instruction_timeout_s', 'double', 0.0, 'Hold when the instruction was not repeated for so long; 0: never.',
@@ -104,7 +104,7 @@ TABLE = (
     P('control.hold_s', 'double', 1.0, 'How long the last command is repeated without a valid chunk before silence.',
       0, 3600),
     P('control.max_chunk_age_s', 'double', 1.0, 'A chunk of an older observation is refused.', 0.01, 60),
-    P('control.finish_old_chunk', 'bool', True, 'A new instruction lets the old chunk run until the first new one comes.'),
+    P('control.finish_old_chunk', 'bool', True, 'After a new instruction the old chunk runs until a new one comes.'),
     P('control.speed_factor', 'double', 1.0, 'Scales the limits of speed and acceleration, for bringing a robot up.',
       0.01, 1),
     P('urdf_file', 'string', '', 'URDF whose joint limits hold besides those below.'),
@@ -115,7 +115,7 @@ TABLE = (
     P('limits.<joint>.jump', 'double', None, 'Farthest from the command at which a chunk may begin; else 0.5.',
       0.0001, 1000),
 
-    P('language.tasks', 'string[]', ('subtask',), 'Language tasks that run by themselves; [""] for none.', change=START),
+    P('language.tasks', 'string[]', ('subtask',), 'Language tasks that run by themselves; [""]: none.', change=START),
     P('language.<task>.every_n_frames', 'int', 1, 'Ask for this text at each n-th frame.', 1, 10000, change=LIVE),
     P('language.<task>.max_tokens', 'int', 32, 'Longest text of this task.', 1, 512, change=LIVE),
     P('question.max_tokens', 'int', 32, 'Longest answer to a question.', 1, 512, change=LIVE),
@@ -184,13 +184,17 @@ class Parameters:
 
     def limits(self, joints):
         """Declare the limits of `joints`, known once the profile is, and return the table of those that are set."""
-        self._add(rows(joint=('default', *joints)))
+        more = {name: row for name, row in rows(joint=('default', *joints)).items() if name.startswith('limits.')}
+        self._add(more)
+        unknown = [name for name in getattr(self._node, '_parameter_overrides', {})
+                   if name.startswith('limits.') and name not in more]
+        if unknown:
+            raise ValueError(f'parameter {unknown[0]} is not known; the joints are {", ".join(joints)}')
         table = {}
-        for joint in ('default', *joints):
-            for name in rows(joint=(joint,)):
-                value = self[name]
-                if value is not None:
-                    table.setdefault(joint, {})[name.rpartition('.')[2]] = value
+        for name in more:
+            if self[name] is not None:
+                joint, quantity = name.removeprefix('limits.').rsplit('.', 1)
+                table.setdefault(joint, {})[quantity] = self[name]
         return table
 
     def require(self):
@@ -202,7 +206,7 @@ class Parameters:
         """Names set from outside that are in no table, most likely misspelt."""
         overrides = getattr(self._node, '_parameter_overrides', {})
         return sorted(name for name in overrides
-                      if not self._node.has_parameter(name) and not name.startswith('qos_overrides.'))
+                      if not self._node.has_parameter(name) and not name.startswith(('qos_overrides.', 'limits.')))
 
     def _declare(self, row):
         from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
