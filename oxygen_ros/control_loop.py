@@ -4,8 +4,6 @@ import os
 import threading
 import time
 
-from oxygen_ros.engine.chunk import ActionKind
-
 
 class Lateness:
     """Newest lateness values of the ticks [ms], bounded."""
@@ -39,7 +37,6 @@ class ControlLoop:
         self.ticks = 0
         self.lost = 0
         self.last = None  # newest Tick
-        self.moving = False
         self.realtime = False
         self.failure = None
         self.rate_hz = rate_hz
@@ -59,9 +56,8 @@ class ControlLoop:
 
     @property
     def resting(self):
-        """True once the controller was told to stop and neither it nor what it commanded moves any more."""
-        tick = self.last
-        return tick is None or (tick.source != 'fresh' and not self._posted and not self.moving)
+        """True when everything posted was done and the controller commands no motion any more."""
+        return not self._posted and not self.controller.moving
 
     def post(self, method, *arguments, then=None):
         """Have `controller.method(*arguments)` called before the next tick; `then(result)` after it."""
@@ -72,13 +68,8 @@ class ControlLoop:
         now_ns = self.timeline.now_ns()
         self.apply()
         tick = self.controller.tick(now_ns)
-        command, last = tick.command, self.last and self.last.command
-        # A velocity moves by itself, a position only by being another one than before.
-        self.moving = command is not None and bool(
-            command.any() if self.controller.kind is ActionKind.JOINT_VELOCITY
-            else last is None or (command != last).any())
-        if command is not None:
-            self.publish(command)
+        if tick.command is not None:
+            self.publish(tick.command)
         self.last = tick
         self.ticks += 1
         return tick

@@ -25,7 +25,7 @@ def engine_status(now_ns, state, detail, active):
     for name in ENGINE_COUNTERS:
         setattr(message, name, int(getattr(active.engine.counters, name)))
     for name in CONTROL_COUNTERS:
-        setattr(message, name, int(active.loop.controller.counters[name]))
+        setattr(message, name, int(getattr(active.loop.controller.counters, name)))
     report = active.runner.report
     for name in STAGES:
         setattr(message, name, float(getattr(report, name, 0.0)))
@@ -73,7 +73,7 @@ def diagnostic_array(now_ns, name, state, detail, active, rates):
         [('rate_hz', f'{loop.rate_hz:g}'), ('ticks', loop.ticks), ('ticks_lost', loop.lost),
          ('late_ms_p50', f'{loop.late.percentile(50):.3f}'), ('late_ms_p99', f'{loop.late.percentile(99):.3f}'),
          ('realtime', loop.realtime), ('dry_run', active.dry_run)]
-        + [(key, loop.controller.counters[key]) for key in CONTROL_COUNTERS])
+        + [(key, getattr(loop.controller.counters, key)) for key in CONTROL_COUNTERS])
     add('language', DiagnosticStatus.OK, f'{counters.live_streams} streams',
         (('texts_finished', active.runner.texts_finished), ('questions_refused', active.runner.questions_refused)))
     return message
