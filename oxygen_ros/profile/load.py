@@ -13,7 +13,7 @@ ENUMS = {'action_kind': ActionKind, 'normalisation': Normalisation, 'action_norm
 NUMBERS = {'chunk_horizon': int, 'dt_s': float, 'max_prompt_tokens': int, 'pad_state_to': int}
 FLAGS = ('state_in_prompt', 'antialias', 'clip_state')
 TEXTS = ('name', 'model', 'robot', 'prompt')
-NAME_LISTS = ('views', 'optional_views', 'joints', 'actions', 'binary')
+NAME_LISTS = ('views', 'optional_views', 'joints', 'actions', 'binary', 'ignore_conflicts')
 PAIRS = ('action_ranges',)
 MAPS = ('state_maps', 'action_maps')
 OTHER = ('delta', 'language_suffix', 'suppressed', 'statistics')
@@ -41,7 +41,7 @@ def load_profile(source, statistics=None, **overrides):
     """
     Profile from a YAML file or the name of a shipped one.
 
-    `statistics` is the pair (state, actions) read from a checkpoint, for a profile that says `statistics: checkpoint`.
+    `statistics` are the FoundStatistics of a checkpoint, for a profile that says `statistics: checkpoint`.
     `overrides` replace keys of the file. Raises ValueError or FileNotFoundError with file, key and what is wrong.
     """
     path = profile_path(source)
@@ -100,20 +100,22 @@ def parse_profile(table, name, statistics=None):
         values['suppressed'] = tuple(
             (task, *token_range(task, pair)) for task, pairs in rows('suppressed', table['suppressed'])
             for pair in typed(f'suppressed of {task}', pairs, list, 'a list of [first, last] token ids'))
-    values['state_statistics'], values['action_statistics'] = statistics_of(table['statistics'], statistics)
+    values['state_statistics'], values['action_statistics'], rule = statistics_of(table['statistics'], statistics)
+    values.setdefault('normalisation_rule', rule)
     return Profile(**values)
 
 
 def statistics_of(value, found):
-    """Pair of Statistics: those written in the file, or `found` in the checkpoint."""
+    """Statistics of state and actions and their rule: those written in the file, or `found` in the checkpoint."""
     if value == 'checkpoint' or (isinstance(value, dict) and set(value) == {'asset_id'}):
         if found is None:
             raise ValueError('statistics come from the checkpoint, and none were read: give a checkpoint that has '
                              'assets/<id>/norm_stats.json or LeRobot processor files, or write them into the profile')
-        return found
+        return found.state, found.actions, found.rule
     if not isinstance(value, dict) or set(value) != {'state', 'actions'}:
         raise ValueError('statistics must be `checkpoint`, `{asset_id: ID}` or have the keys state and actions')
-    return tuple(parse_statistics(what, value[what]) for what in ('state', 'actions'))
+    state, actions = (parse_statistics(what, value[what]) for what in ('state', 'actions'))
+    return state, actions, NormalisationRule.OPENPI
 
 
 def parse_statistics(what, table):

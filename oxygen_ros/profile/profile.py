@@ -104,6 +104,7 @@ class Profile:
 
     `prompt` is the template with `{task}` and, if `state_in_prompt`, `{state}`. `language_suffix` maps a language task
     to the text appended for it; `suppressed` lists (task, first, last) token ids that it must not give.
+    `ignore_conflicts` names what may differ from the checkpoint's own files.
     """
 
     name: str
@@ -135,6 +136,7 @@ class Profile:
     pad_state_to: int = 0
     clip_state: bool = False
     suppressed: tuple[tuple[str, int, int], ...] = ()
+    ignore_conflicts: tuple[str, ...] = ()
 
     def __post_init__(self):
         if not self.actions:

@@ -1,0 +1,1 @@
+"""Makes test/checkpoints.py importable from every test folder."""
