@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 import re
 import shutil
 
@@ -10,9 +11,14 @@ from oxygen_ros.model.config import CONFIGS
 from oxygen_ros.profile.tokenizer import SMALL
 
 
+@pytest.fixture(scope='module')
+def written(tmp_path_factory):
+    return checkpoints.write_checkpoint(tmp_path_factory.mktemp('nano'), CONFIGS['nano'])
+
+
 @pytest.fixture
-def nano(tmp_path):
-    return checkpoints.write_checkpoint(tmp_path / 'nano', CONFIGS['nano'])
+def nano(written, tmp_path):
+    return Path(shutil.copytree(written.parent, tmp_path / 'nano')) / written.name
 
 
 def test_a_good_checkpoint_is_described_and_runs(nano, capsys):
