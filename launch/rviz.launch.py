@@ -32,8 +32,8 @@ def generate_launch_description():
         Node(package='oxygen_ros', executable='viz', output='screen',
              arguments=['--node', LaunchConfiguration('node'), '--image', LaunchConfiguration('image')],
              parameters=[use_sim_time]),
-        Node(package='robot_state_publisher', executable='robot_state_publisher', name='ghost_state_publisher', condition=ghost,
-             parameters=[use_sim_time, {
+        Node(package='robot_state_publisher', executable='robot_state_publisher', name='ghost_state_publisher',
+             condition=ghost, parameters=[use_sim_time, {
                  'robot_description': ParameterValue(LaunchConfiguration('urdf'), value_type=str),
                  'frame_prefix': 'ghost/'}],
              remappings=[('joint_states', 'oxygen/ghost'), ('robot_description', 'oxygen/ghost_description')]),
