@@ -8,6 +8,7 @@ import numpy as np
 from oxygen_ros.control.chunk_buffer import ChunkBuffer, DeltaQueue
 from oxygen_ros.control.counters import ControlCounters
 from oxygen_ros.control.limiter import MotionLimiter, VelocityLimiter
+from oxygen_ros.control.plan import Plan
 from oxygen_ros.control.ramp import MeasuredPosition
 from oxygen_ros.control.state import ControlState, Tick
 from oxygen_ros.engine.chunk import ActionKind
@@ -36,6 +37,7 @@ class Controller:
         self._limiter = MotionLimiter(limits, config.period_s) if self._positions \
             else VelocityLimiter(limits, config.period_s)
         self._hold_ns, self._jump_ns = round(config.hold_s * 1e9), round(config.clock_jump_s * 1e9)
+        self.plan = None  # what is being executed, for the engine to continue; replaced whole, read by any thread
         self._sent = False  # a command is in force at the robot, as far as this controller knows
         self.deactivate()
 
@@ -51,7 +53,7 @@ class Controller:
         """End at once; `hold_command` has the last thing to send."""
         self.state, self.reason = ControlState.INACTIVE, 'inactive'
         self.instruction_id = None
-        self._buffer.clear()
+        self._drop()
         self._quiet_since_ns = self._last_ns = None
         self._not_before_ns = 0
         self._told_to_hold = False
@@ -94,7 +96,7 @@ class Controller:
             self.counters.stops += 1
             self._quiet_since_ns = self._last_ns
         self.state, self.reason = ControlState.STOPPED, reason
-        self._buffer.clear()
+        self._drop()
 
     def resume(self, now_ns):
         """Leave a stop; motion needs a chunk of an observation made from now on."""
@@ -114,6 +116,7 @@ class Controller:
             return reason
         self._accept(chunk, now_ns)
         self.counters.chunks_taken += 1
+        self.plan = Plan(chunk, now_ns - chunk.stamp_ns)
         return ''
 
     # --- the tick
@@ -172,7 +175,7 @@ class Controller:
             if self.state is ControlState.HOLDING:
                 self.state = ControlState.WAITING
             self._forget_command()
-            self._buffer.clear()
+            self._drop()
             return self._silent()
         if self._positions:
             self._limiter.brake()
@@ -280,18 +283,22 @@ class Controller:
 
     # --- changes of state
 
+    def _drop(self):
+        self._buffer.clear()
+        self.plan = None
+
     def _retire(self, now_ns, reason):
         """Let go of the present plan: brake and hold."""
         if self.state not in (ControlState.RUNNING, ControlState.HOLDING, ControlState.WAITING):
             return
-        self._buffer.clear()
+        self._drop()
         self.reason = reason
         if self.state is ControlState.RUNNING:
             self.state, self._quiet_since_ns = ControlState.HOLDING, now_ns
 
     def _restart(self, now_ns, reason, keep_command=False):
         """Take nothing that was observed before now; `keep_command` goes on holding what is in force."""
-        self._buffer.clear()
+        self._drop()
         self._not_before_ns = now_ns
         self.reason = reason
         if keep_command and self._sent:
@@ -309,7 +316,7 @@ class Controller:
         if self.state is ControlState.INACTIVE:
             return
         self._quiet_since_ns = now_ns
-        self._buffer.clear()
+        self._drop()
         self._not_before_ns = now_ns
         if self.state is not ControlState.STOPPED:
             self.reason = f'the clock jumped by {jump_s:.2f} s'

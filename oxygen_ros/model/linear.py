@@ -10,7 +10,7 @@ class Linear(nn.Module):
 
     `pack()` replaces the weight by oneDNN's blocked copy of it (same numbers, same memory): reading a plain weight
     costs a reorder in every call, two to four times the time of the product itself for a few rows. A packed layer
-    has no gradients and cannot be loaded again.
+    is differentiable in its input only and cannot be loaded again.
     """
 
     def __init__(self, inputs, outputs, bias=False, dtype=torch.float32, device='cpu'):
@@ -23,6 +23,8 @@ class Linear(nn.Module):
         """`x [..., in] -> [..., out]`; `bias` is used in place of the layer's own where one is given."""
         bias = self.bias if bias is None else bias
         if self.packed is not None:
+            if x.requires_grad and torch.is_grad_enabled():
+                return _PackedLinear.apply(x, self.packed, bias)
             return torch.ops.mkldnn._linear_pointwise(x, self.packed, bias, 'none', [], '')
         return F.linear(x, self.weight, bias)
 
@@ -31,6 +33,19 @@ class Linear(nn.Module):
         if self.packed is None and can_pack(self.weight):
             self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight.detach(), rows)
             self.weight = None
+
+
+class _PackedLinear(torch.autograd.Function):
+    """The packed product with a derivative for its input; the plain weight is made for that moment only."""
+
+    @staticmethod
+    def forward(context, x, packed, bias):
+        context.packed = packed
+        return torch.ops.mkldnn._linear_pointwise(x, packed, bias, 'none', [], '')
+
+    @staticmethod
+    def backward(context, gradient):
+        return gradient @ context.packed.to_dense(), None, None
 
 
 def can_pack(weight):

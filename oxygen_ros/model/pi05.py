@@ -155,11 +155,28 @@ class Pi05(nn.Module):
 
         return self.expert.velocity(actions, self.turn(length, stop), over_prefix_and_chunk, table)
 
-    def denoise(self, noise, kv, length, tables):
-        """Euler from `noise float32 [H, A]` at t = 1 to the normalised chunk `[H, A]` at t = 0."""
+    def free_velocity(self, actions, kv, length, table):
+        """The same as `velocity`, without a change of `kv`, and differentiable in `actions`."""
+        def over_prefix_and_chunk(i, q, k, v):
+            return attend(q, torch.cat((kv[i, 0, :length], k)), torch.cat((kv[i, 1, :length], v)))
+
+        return self.expert.velocity(actions, self.turn(length, length + len(actions)), over_prefix_and_chunk, table)
+
+    def denoise(self, noise, kv, length, tables, guidance=None):
+        """
+        Euler from `noise float32 [H, A]` at t = 1 to the normalised chunk `[H, A]` at t = 0.
+
+        `guidance` is an engine.guidance.Guidance that bends the velocity towards actions already under way.
+        """
         actions, dt = noise, -1.0 / len(tables)
-        for table in tables:
-            actions = actions + dt * self.velocity(actions, kv, length, table)
+        for step, table in enumerate(tables):
+            if guidance is None:
+                velocity = self.velocity(actions, kv, length, table)
+            else:
+                velocity = guidance.velocity(
+                    actions, 1.0 + step * dt, lambda x: self.velocity(x, kv, length, table),
+                    lambda x: self.free_velocity(x, kv, length, table))
+            actions = actions + dt * velocity
         return actions
 
     def extend(self, tokens, positions, attend_layer):

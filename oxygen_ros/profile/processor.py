@@ -122,6 +122,13 @@ class Processor:
                            kind=profile.action_kind, joint_names=profile.actions, dt_s=profile.dt_s,
                            data=self._robot.actions(own, model_state))
 
+    def model_actions(self, data, observation):
+        """Robot actions [n, A] -> the model's scale, for this observation's state; the inverse of `chunk`."""
+        profile = self.profile
+        model_state, _ = self.model_state(observation.state)
+        return normalise(self._robot.training_actions(data, model_state), profile.action_statistics,
+                         profile.action_normalisation, profile.normalisation_rule)
+
     def text_stream(self):
         """Return a TextStream for one language stream."""
         return TextStream(self.tokenizer)
