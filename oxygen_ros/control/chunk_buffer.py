@@ -141,12 +141,12 @@ class ChunkBuffer:
         """(value [J], slope [J] per second) at this moment; the arrays are reused by the next call."""
         layers, value, slope = self._layers, self._value, self._slope
         # A layer under one that has faded in fully is not seen any more.
-        for i in range(len(layers) - 1, 0, -1):
-            if now_ns >= layers[i][1] + layers[i][2]:
-                del layers[:i]
-                break
-        layers[0][0].sample(now_ns, value, slope)
-        for path, start_ns, fade_ns in layers[1:]:
+        lowest = len(layers) - 1
+        while lowest and now_ns < layers[lowest][1] + layers[lowest][2]:
+            lowest -= 1
+        layers[lowest][0].sample(now_ns, value, slope)
+        for i in range(lowest + 1, len(layers)):
+            path, start_ns, fade_ns = layers[i]
             if now_ns < start_ns:
                 break
             path.sample(now_ns, self._upper, self._upper_slope)

@@ -133,6 +133,26 @@ class Controller:
             return self._fresh(now_ns)
         return self._without_chunk(now_ns)
 
+    def horizon(self, now_ns, points):
+        """
+        Positions [points, J] for the next periods after the newest tick, as the ticks would command them, or None.
+
+        For joint_trajectory_controller, which needs points ahead of it to move through (positions only). Where the plan
+        ends it comes to rest.
+        """
+        if not self._positions or not self._sent:
+            return None
+        ahead, period_ns = self._limiter.copy(), self.config.period_s * 1e9
+        rows = np.empty((points, len(self.joints)))
+        for i in range(points):
+            then_ns = now_ns + round((i + 1) * period_ns)
+            if self.state is ControlState.RUNNING and self._buffer.valid(then_ns):
+                ahead.follow(*self._buffer.sample(then_ns))
+            else:
+                ahead.brake()
+            rows[i] = ahead.position
+        return rows
+
     def _fresh(self, now_ns):
         if self.kind is ActionKind.JOINT_VELOCITY:
             # Where the range ends can only be told from where the joints are.

@@ -28,6 +28,12 @@ class MotionLimiter:
         self.position, self.velocity = np.zeros(joints), np.zeros(joints)
         self.started = False
 
+    def copy(self):
+        """One that goes on from here by itself."""
+        other = MotionLimiter(self.limits, self.period_s)
+        other.position[:], other.velocity[:], other.started = self.position, self.velocity, self.started
+        return other
+
     def start(self, position):
         """Begin at rest at a position [J]; it may lie outside the range, then only the way back is free."""
         self.position[:] = position

@@ -7,6 +7,7 @@ import torch
 from oxygen_ros.engine.append import Append
 from oxygen_ros.engine.config import Mode, OnFull
 from oxygen_ros.engine.counters import Counters, PrefillCounter
+from oxygen_ros.engine.guidance import Guidance
 from oxygen_ros.engine.kv_pool import KVPool
 from oxygen_ros.engine.noise import action_noise
 from oxygen_ros.engine.report import FrameReport, Refusal
@@ -50,6 +51,7 @@ class Engine:
         self.tables = model.prepare(config.denoise_steps, pack=config.pack)
         self.mask = processor.profile.prefix_mask
         self.prefill_counter = PrefillCounter(model)
+        self.guide = None  # observation -> Guidance or None: real-time chunking (control/rtc.py)
         self.streams = {}  # request id -> Stream, oldest first
         self._counters = Counters(slots_total=config.slots, blocks_total=config.blocks, pool_bytes=self.pool.bytes)
         self._ended = []  # events of streams that ended outside a round
@@ -77,8 +79,9 @@ class Engine:
         hidden = self.model.prefill(tokens, torch.zeros(8, dtype=torch.long, device=device), self.pool.block(block),
                                     self.mask)
         self.model.logits(hidden)
-        self.model.denoise(torch.zeros(c.horizon, c.action_dim, device=device), self.pool.block(block),
-                           len(tokens) + 8, self.tables)
+        nothing = torch.zeros(c.horizon, c.action_dim, device=device)
+        for guidance in (None, Guidance(nothing, nothing)) if self.guide is not None else (None,):
+            self.model.denoise(nothing, self.pool.block(block), len(tokens) + 8, self.tables, guidance)
         slot = self.pool.take_slot()
         append = Append(self.pool, [Stream(0, 0, 0, None, block, len(tokens) + 8, slot, [0], None)], [[0]])
         self.model.extend(append.tokens, append.positions, append.attend)
@@ -113,7 +116,10 @@ class Engine:
             length = len(image_tokens) + len(prompt)
             c = self.model.config
             noise = action_noise(self.config.seed, frame_id, c.horizon, c.action_dim).to(self.model.device)
-            actions = self.model.denoise(noise, self.pool.block(block), length, self.tables)
+            guidance = self.guide(observation) if self.guide is not None else None
+            if guidance is not None:
+                guidance = guidance.to(self.model.device)
+            actions = self.model.denoise(noise, self.pool.block(block), length, self.tables, guidance)
             chunk = self.processor.chunk(actions.float().cpu().numpy(), observation, frame_id)
             denoised = self.clock()
             on_chunk(chunk)

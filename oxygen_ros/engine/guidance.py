@@ -73,6 +73,10 @@ class Guidance:
         if not torch.isfinite(self.target).all():
             raise ValueError('the target of the guidance is not finite')
 
+    def to(self, device):
+        """The same on a device."""
+        return Guidance(self.target.to(device), self.weights.to(device), self.max_weight, self.jacobian)
+
     def velocity(self, actions, time, plain, differentiable):
         """
         Guided velocity [H, A] of `actions [H, A]` at `time`.

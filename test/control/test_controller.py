@@ -434,6 +434,28 @@ def test_the_arm_neither_stops_nor_steps_back_while_the_engine_keeps_up(rate_hz,
     assert abs(velocity.mean() - speed) < 0.03
 
 
+def test_the_horizon_is_what_the_next_ticks_command():
+    controller = make(measured=-0.5)
+    t = np.arange(25) * 0.02
+    assert controller.horizon(START, 5) is None
+    controller.offer(chunk(START, np.stack([0.8 * np.sin(4 * t) - 0.5] * 3, axis=1)), START)
+    run(controller, START, 0.3)
+    controller.offer(chunk(START + S // 5, np.stack([0.4 * t] * 3, axis=1), frame_id=1), START + 3 * S // 10)
+    now = START + 3 * S // 10
+    controller.tick(now)
+    ahead = controller.horizon(now, 40)
+    commands = [tick.command for tick in run(controller, now + round(S / 60), 40 / 60)]
+    assert np.allclose(ahead, commands, atol=1e-6)  # through the fade, to the end of the chunk and to rest
+    assert np.allclose(ahead[-1], ahead[-5])
+
+
+def test_velocities_have_no_horizon():
+    controller = make(ActionKind.JOINT_VELOCITY)
+    controller.offer(chunk(START, np.full((50, 3), 0.5), kind=ActionKind.JOINT_VELOCITY), START)
+    controller.tick(START)
+    assert controller.horizon(START, 5) is None
+
+
 def test_a_tick_makes_little_garbage_and_no_large_arrays():
     import tracemalloc
     joints = tuple(f'joint_{i}' for i in range(14))
