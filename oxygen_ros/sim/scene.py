@@ -137,6 +137,16 @@ class Scene:
         mujoco.mj_step(self.model, self.data, nstep=20)
         self.data.time = 0.0
 
+    def place_arms(self, positions):
+        """Stand the arms at `positions` [14] at once, commanded there, 10 ms of physics; time is 0 again."""
+        self.data.qpos[self._position] = positions
+        self.data.qpos[self._mirror_position] = -np.asarray(positions)[self._gripper]
+        self.data.qvel[:] = 0.0
+        self.command(positions)
+        mujoco.mj_forward(self.model, self.data)
+        mujoco.mj_step(self.model, self.data, nstep=5)
+        self.data.time = 0.0
+
     def command(self, positions):
         """Set-points [14], held until the next call; the actuators' limits clamp them."""
         self.data.ctrl[self._actuator] = positions

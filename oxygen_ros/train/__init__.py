@@ -1,0 +1,1 @@
+"""Training of small models: demonstrations, losses, the run. No rclpy."""
