@@ -44,5 +44,5 @@ class View:
         return np.array(self.position[:2]) + reach * ray[:2]
 
 
-# From the left arm's side: the right arm comes from behind the blocks and hides the one it is about as little as it can.
+# From the left arm's side: the right arm comes from behind the blocks and so hides little of the one it is about.
 CAMERA = View(position=(-0.14, 0.5, 0.52), target=(0.13, 0.5, 0.0), fovy_deg=38.0)

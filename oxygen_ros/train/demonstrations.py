@@ -17,6 +17,7 @@ from oxygen_ros.sim.start import begin
 PHASES = ('reach', 'lower', 'close', 'lift', 'push', 'hold', 'return')
 EPISODES_A_SHARD = 100
 EVALUATION_SEED = 90_000_000  # seeds from here on are never trained on
+VALIDATION_SHARD = 800_000  # beside the run, to watch it
 FRAME_TICKS, TICK_STEPS = 5, 10  # a frame each 0.1 s, a command each 20 ms
 WEIGHTS = {'pick': 0.48, 'touch': 0.14, 'push_front': 0.15, 'push_back': 0.15, 'home': 0.08}
 WILD = 0.35

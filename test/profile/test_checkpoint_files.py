@@ -179,6 +179,7 @@ def test_relative_actions_must_agree(tmp_path):
     folder = lerobot(tmp_path, use_relative_actions=True)
     facts = replace(read_facts(folder), action_size=None, state_size=None, chunk_horizon=None, cameras=())
     profile = load_profile('aloha_sim', model='pi05')
+    profile = replace(profile, action_normalisation=profile.normalisation, action_statistics=profile.state_statistics)
     keys = [row[0] for row in disagreements(profile, facts)]
     assert keys == ['delta']
     agree(replace(profile, delta=tuple('gripper' not in name for name in profile.joints)), facts)

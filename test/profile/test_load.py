@@ -18,7 +18,7 @@ def test_the_simulated_robot_has_a_profile():
     assert 'aloha_sim' in profile_names()
     assert len(profile.joints) == 14 and profile.joints[6] == 'left_gripper'
     assert profile.required_views == ('base_0_rgb',)
-    assert profile.name == 'aloha_sim' and profile.model == 'nano' and profile.chunk_horizon == 50
+    assert profile.name == 'aloha_sim' and profile.model == 'nano' and profile.chunk_horizon == 10
 
 
 @pytest.mark.parametrize('changes, sentence', [

@@ -64,19 +64,19 @@ def test_missing_and_foreign_views_are_refused_with_both_lists():
 
 
 def test_chunk_is_in_robot_units():
-    actions = np.zeros((50, 32), np.float32)
+    actions = np.zeros((10, 32), np.float32)
     actions[:, 0], actions[:, 6] = 1.0, 9.0
     chunk = processor().chunk(actions, observation(), frame_id=7)
-    assert (chunk.frame_id, chunk.stamp_ns, chunk.instruction_id, chunk.dt_s) == (7, 5, 3, 0.02)
-    assert chunk.joint_names == PROFILE.joints and chunk.data.shape == (50, 14)
-    assert chunk.data[0, 0] == pytest.approx(0.1, abs=1e-5)
-    assert chunk.data[0, 1] == pytest.approx(-0.96, abs=1e-5) and chunk.data[0, 6] == 0.057
+    assert (chunk.frame_id, chunk.stamp_ns, chunk.instruction_id, chunk.dt_s) == (7, 5, 3, 0.1)
+    assert chunk.joint_names == PROFILE.joints and chunk.data.shape == (10, 14)
+    assert chunk.data[0, 0] == pytest.approx(0.05, abs=1e-5)
+    assert chunk.data[0, 1] == pytest.approx(-0.96, abs=1e-5) and chunk.data[0, 6] == 0.057  # clipped to its range
 
 
 def test_wrong_or_broken_actions_are_refused():
-    with pytest.raises(ValueError, match=r'expects actions \[50, 32\], got \[10, 32\]'):
-        processor().chunk(np.zeros((10, 32)), observation(), 1)
-    actions = np.zeros((50, 32))
+    with pytest.raises(ValueError, match=r'expects actions \[10, 32\], got \[50, 32\]'):
+        processor().chunk(np.zeros((50, 32)), observation(), 1)
+    actions = np.zeros((10, 32))
     actions[3, 4] = np.nan
     with pytest.raises(ValueError, match='1 non-finite actions in frame 9'):
         processor().chunk(actions, observation(), 9)

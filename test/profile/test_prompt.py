@@ -68,7 +68,7 @@ def test_one_endless_word_is_cut_inside():
 
 
 def test_a_state_that_does_not_fit_alone_is_an_error_with_the_counts():
-    with pytest.raises(ValueError, match='is 5[0-9] tokens, the limit is 40'):
+    with pytest.raises(ValueError, match='is 4[0-9] tokens, the limit is 40'):
         build('go', range(0, 80, 2), max_tokens=40)
 
 

@@ -31,10 +31,12 @@ def spoken():
 
 
 def train(corpus, output):
-    symbols = ['\n', *(text.replace(' ', '\u2581') for text in FIXED), *(f'<loc{i:02d}>' for i in range(64)), *(f'\u2581{i}' for i in range(-1, 256))]
+    fixed = [text.replace(' ', '\u2581') for text in FIXED]
+    symbols = ['\n', *fixed, *(f'<loc{i:02d}>' for i in range(64)), *(f'\u2581{i}' for i in range(-1, 256))]
+    sentences = corpus.read_text().splitlines() + list(spoken()) * 3
     with open(output, 'wb') as file:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(corpus.read_text().splitlines() + list(spoken()) * 3), model_writer=file, model_type='bpe',
+            sentence_iterator=iter(sentences), model_writer=file, model_type='bpe',
             vocab_size=PIECES, pad_id=0, eos_id=1, bos_id=2, unk_id=3, byte_fallback=True, character_coverage=1.0,
             normalization_rule_name='identity', add_dummy_prefix=False, remove_extra_whitespaces=False,
             split_digits=True, user_defined_symbols=symbols, num_threads=1, minloglevel=1)

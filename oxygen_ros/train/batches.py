@@ -1,0 +1,100 @@
+"""Demonstration frames to training batches: the prompt as the processor writes it, one text to say, actions."""
+import numpy as np
+import torch
+
+from oxygen_ros.model.training import TrainingBatch
+from oxygen_ros.profile.normalise import normalise
+from oxygen_ros.profile.prompt import state_bins, suffix_text
+from oxygen_ros.sim.instructions import COLOURS, GOALS
+from oxygen_ros.sim.questions import ask, Facts, STEPS, subtask
+from oxygen_ros.train.demonstrations import PHASES
+
+SUBTASK_SHARE = 0.55
+NUMBERS = 256
+
+
+class Batches:
+    """
+    Draws batches from Frames for one profile and tokenizer.
+
+    `batch(random, rows)` gives a TrainingBatch; everything random comes from the numpy generator, so a step's batch is
+    a function of its seed alone.
+    """
+
+    def __init__(self, frames, profile, tokenizer, camera_noise=0.02):
+        self.frames, self.profile, self.tokenizer = frames, profile, tokenizer
+        self.camera_noise = camera_noise
+        self.numbers = tuple(tokenizer.encode(f' {i}')[0] for i in range(NUMBERS))
+        self.places = tuple(tokenizer.encode(f'<loc{i:02d}>')[0] for i in range(STEPS))
+        before, after = profile.prompt.split('{state}')
+        self._tail = tokenizer.encode(after)
+        # "State: 1 2" and the number pieces hold their own leading space.
+        self._heads = {text: [tokenizer.bos_id, *tokenizer.encode(before.rstrip(' ').replace('{task}', text))]
+                       for goal in GOALS for text in goal.phrases()}
+        self._suffixes = dict(profile.language_suffix)
+        self._texts = {}
+        state = normalise(frames.state, profile.state_statistics, profile.normalisation, profile.normalisation_rule)
+        self.bins = state_bins(state, profile.clip_state).clip(0, NUMBERS - 1)  # [N, J]
+        self.actions = normalise(frames.actions, profile.action_statistics, profile.action_normalisation,
+                                 profile.normalisation_rule).astype(np.float32)
+
+    def facts(self, row):
+        """What is true in a frame."""
+        frames = self.frames
+        return Facts(dict(zip(COLOURS, frames.blocks[row])), frames.gripper[row], GOALS[frames.goal[row]],
+                     PHASES[frames.phase[row]])
+
+    def tokens(self, text):
+        if text not in self._texts:
+            self._texts[text] = self.tokenizer.encode(text)
+        return self._texts[text]
+
+    def prompt(self, row, instruction):
+        """Prompt tokens of a frame, as Processor.prompt gives them."""
+        return self._heads[instruction] + [self.numbers[b] for b in self.bins[row]] + self._tail
+
+    def say(self, random, row, about_subtask):
+        """(suffix, reply) texts for a frame: the subtask, or a question's answer."""
+        if about_subtask:
+            return self._suffixes['subtask'], subtask(self.facts(row))
+        question, reply = ask(random, self.facts(row))
+        return suffix_text(self._suffixes['answer'], question), reply
+
+    def batch(self, random, rows, texts=None):
+        """
+        TrainingBatch of these frames; `texts`, (instruction, suffix, reply) of each, replaces what would be drawn.
+
+        All say their subtask or all answer a question: batches of texts alike in length waste less on padding.
+        """
+        frames = self.frames
+        if texts is None:
+            about_subtask = random.random() < SUBTASK_SHARE
+            texts = [(GOALS[frames.goal[row]].say(random), *self.say(random, row, about_subtask)) for row in rows]
+        prompts = [self.prompt(row, text[0]) for row, text in zip(rows, texts)]
+        suffixes = [self.tokens(suffix) for _, suffix, _ in texts]
+        replies = [[*self.tokens(reply), self.tokenizer.eos_id] for *_, reply in texts]
+        answers = [suffix + reply for suffix, reply in zip(suffixes, replies)]
+        wanted = [[False] * len(suffix) + [True] * len(reply) for suffix, reply in zip(suffixes, replies)]
+        prompt, prompt_mask = padded(prompts)
+        answer, answer_mask = padded(answers)
+        images = frames.images[rows].astype(np.float32)
+        if self.camera_noise:
+            sigma = 255 * self.camera_noise * random.random((len(rows), 1, 1, 1), dtype=np.float32)
+            images = images + random.standard_normal(images.shape, dtype=np.float32) * sigma
+        images = torch.from_numpy(images / 127.5 - 1).clamp_(-1, 1)[:, None]
+        actions = torch.from_numpy(self.actions[rows])
+        time = torch.from_numpy(random.beta(1.5, 1.0, len(rows)).astype(np.float32)) * 0.999 + 0.001
+        noise = torch.from_numpy(random.standard_normal(tuple(actions.shape), dtype=np.float32))
+        return TrainingBatch(images, torch.ones(len(rows), 1, dtype=torch.bool), prompt, prompt_mask, answer,
+                             answer_mask, padded(wanted)[0].bool(), actions, noise, time)
+
+
+def padded(rows):
+    """Lists of ids -> (int64 [B, longest], bool mask)."""
+    longest = max(map(len, rows))
+    ids = torch.zeros(len(rows), longest, dtype=torch.long)
+    mask = torch.zeros(len(rows), longest, dtype=torch.bool)
+    for i, row in enumerate(rows):
+        ids[i, :len(row)] = torch.tensor(row, dtype=torch.long)
+        mask[i, :len(row)] = True
+    return ids, mask

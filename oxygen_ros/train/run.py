@@ -1,0 +1,143 @@
+"""One training run, resumable: a step depends on the seed and its number only."""
+import csv
+from dataclasses import asdict, dataclass
+import json
+import math
+from pathlib import Path
+import time
+
+import numpy as np
+from safetensors.torch import save_file
+import torch
+
+from oxygen_ros.model import tensors
+from oxygen_ros.model.training import training_forward
+from oxygen_ros.train.batches import Batches
+from oxygen_ros.train.initial import fresh
+from oxygen_ros.train.losses import losses
+from oxygen_ros.train.validation import validate
+
+COLUMNS = ('step', 'samples', 'flow', 'place', 'word', 'val_flow', 'val_joint_rad', 'val_place_mm',
+           'val_place_start_mm', 'val_word_accuracy', 'rate', 'elapsed_s')
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What a run is; `steps` fixes the cosine's length."""
+
+    steps: int
+    batch: int = 32
+    rate: float = 1e-3
+    last_rate_share: float = 0.02
+    warm_up: int = 200
+    decay: float = 0.02  # of matrices
+    clip: float = 1.0
+    average: float = 0.998  # of the weights kept for use
+    seed: int = 0
+
+    def rate_at(self, step):
+        """Learning rate: linear warm-up, then a cosine."""
+        cosine = 0.5 * (1 + math.cos(math.pi * min(1.0, step / self.steps)))
+        return self.rate * min(1.0, (step + 1) / self.warm_up) * (
+            self.last_rate_share + (1 - self.last_rate_share) * cosine)
+
+
+class Run:
+    """Model, its running average, optimiser and log in a folder; `advance` goes on from where the folder stands."""
+
+    def __init__(self, folder, model_config, config, batches, validation, begin_with=None):
+        self.folder, self.config = Path(folder), config
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.batches, self.validation = batches, validation
+        self.model = fresh(model_config, config.seed, (batches.numbers[0], len(batches.numbers)),
+                           (batches.places[0], len(batches.places)))
+        if begin_with is not None:
+            self.model.load_tensors(begin_with)
+        self.model.requires_grad_(True)
+        matrices = [p for p in self.model.parameters() if p.dim() > 1]
+        others = [p for p in self.model.parameters() if p.dim() <= 1]
+        self.optimiser = torch.optim.AdamW([{'params': matrices, 'weight_decay': config.decay},
+                                            {'params': others, 'weight_decay': 0.0}], betas=(0.9, 0.98), fused=True)
+        self.mean = fresh(model_config, config.seed, (batches.numbers[0], len(batches.numbers)),
+                          (batches.places[0], len(batches.places)))
+        self.mean.load_state_dict(self.model.state_dict())
+        self.mean.requires_grad_(False)
+        right = torch.full((model_config.action_dim,), 0.2)  # the left arm stands still
+        right[7:14] = 1.0
+        self.column_weight = right / right.mean()
+        self.step, self.elapsed_s = 0, 0.0
+        self._resume()
+
+    @property
+    def _state_path(self):
+        return self.folder / 'state.pt'
+
+    def _resume(self):
+        if not self._state_path.exists():
+            (self.folder / 'config.json').write_text(json.dumps(asdict(self.config), indent=1))
+            return
+        state = torch.load(self._state_path, weights_only=True)
+        self.model.load_state_dict(state['model'])
+        self.mean.load_state_dict(state['mean'])
+        self.optimiser.load_state_dict(state['optimiser'])
+        self.step, self.elapsed_s = state['step'], state['elapsed_s']
+
+    def save(self):
+        """State to go on from, and the averaged weights under their canonical names."""
+        partial = self.folder / '.state.pt'
+        torch.save({'model': self.model.state_dict(), 'mean': self.mean.state_dict(), 'step': self.step,
+                    'optimiser': self.optimiser.state_dict(), 'elapsed_s': self.elapsed_s}, partial)
+        partial.rename(self._state_path)
+        partial = self.folder / '.model.safetensors'
+        save_file(dict(tensors.save_pairs(self.mean)), partial)
+        partial.rename(self.folder / 'model.safetensors')
+
+    def advance(self, steps, validate_each=500, bar=None):
+        """Up to `steps` more steps; writes curves.csv and the state at each validation and at the end."""
+        end = min(self.step + steps, self.config.steps)
+        seen, began = [], time.monotonic()
+        while self.step < end:
+            now = self._one()
+            seen.append([now.flow.item(), now.place.item(), now.word.item()])
+            self.step += 1
+            if bar is not None:
+                bar.update(1)
+            if self.step % validate_each == 0 or self.step == end:
+                self.elapsed_s += time.monotonic() - began
+                self._log(np.mean(seen, 0))
+                self.save()
+                seen, began = [], time.monotonic()
+
+    def _one(self):
+        config = self.config
+        random = np.random.default_rng([config.seed, self.step])
+        rows = random.integers(0, len(self.batches.frames), config.batch)
+        batch = self.batches.batch(random, rows)
+        for group in self.optimiser.param_groups:
+            group['lr'] = config.rate_at(self.step)
+        now = losses(batch, training_forward(self.model, batch), self.batches.places, self.column_weight)
+        self.optimiser.zero_grad()
+        now.total.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip, foreach=True)
+        self.optimiser.step()
+        keep = min(config.average, (self.step + 1) / (self.step + 10))
+        with torch.no_grad():
+            torch._foreach_lerp_(list(self.mean.parameters()), list(self.model.parameters()), 1 - keep)
+        return now
+
+    def _log(self, seen):
+        found = validate(self.mean, self.validation, self.column_weight)
+        row = [self.step, self.step * self.config.batch, *seen, found.flow, found.joint_rad, found.place_mm,
+               found.place_start_mm, found.word_accuracy, self.config.rate_at(self.step), self.elapsed_s]
+        path = self.folder / 'curves.csv'
+        new = not path.exists()
+        with path.open('a', newline='') as file:
+            writer = csv.writer(file)
+            if new:
+                writer.writerow(COLUMNS)
+            writer.writerow([row[0], row[1], *(f'{x:.5g}' for x in row[2:])])
+
+
+def make_batches(frames, profile, tokenizer, camera_noise=0.02):
+    """Batches for training, or without noise for validation."""
+    return Batches(frames, profile, tokenizer, camera_noise)

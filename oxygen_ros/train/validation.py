@@ -1,0 +1,92 @@
+"""How well a model does on frames it was not trained on: text names places in mm, actions in rad."""
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from oxygen_ros.model.training import TrainingBatch, training_forward
+from oxygen_ros.sim.instructions import GOALS
+from oxygen_ros.sim.questions import appears_at, place_of, STEPS, subtask
+from oxygen_ros.train.losses import losses
+
+EULER_STEPS = 10
+
+
+@dataclass(frozen=True)
+class Validation:
+    """
+    `flow` loss; `joint_rad` mean error of the right arm's sampled actions; `place_mm` median distance of the named
+    block from where its location words say it is, all frames and (`place_start_mm`) first frames of episodes;
+    `word_accuracy` of the other words, each given the true ones before it.
+    """
+
+    flow: float
+    joint_rad: float
+    place_mm: float
+    place_start_mm: float
+    word_accuracy: float
+
+
+def validation_batch(batches, count, seed=1):
+    """(TrainingBatch, rows) of first frames and of as many in between, each saying its subtask."""
+    episode = batches.frames.episode
+    begins = np.flatnonzero(np.diff(episode, prepend=-1))[:count // 2]
+    rows = np.union1d(begins, np.linspace(0, len(episode) - 1, count - len(begins)).astype(int))
+    random = np.random.default_rng(seed)
+    texts = []
+    for row in rows:
+        facts = batches.facts(row)
+        texts.append((GOALS[batches.frames.goal[row]].phrases()[0], batches._suffixes['subtask'], subtask(facts)))
+    return batches.batch(random, rows, texts), rows
+
+
+def parts(batch, size):
+    """The batch cut into smaller ones."""
+    for start in range(0, len(batch.prompt), size):
+        yield TrainingBatch(**{name: value[start:start + size] for name, value in vars(batch).items()})
+
+
+@torch.no_grad()
+def sample(model, batch, noise, steps=EULER_STEPS):
+    """Normalised actions [B, H, D] by the same batched functions as in training."""
+    actions = noise
+    for step in range(steps):
+        time = torch.full((len(noise),), 1 - step / steps)
+        # the forward builds x_t = t * noise + (1 - t) * actions: any pair that gives the current point will do
+        now = TrainingBatch(**{**vars(batch), 'noise': actions, 'actions': actions, 'time': time})
+        actions = actions - training_forward(model, now).velocity / steps
+    return actions
+
+
+@torch.no_grad()
+def validate(model, validation, column_weight):
+    """A Validation of `validation`, the (Batches, TrainingBatch, rows) that validation_batch made."""
+    batches, whole, rows = validation
+    flow, wrong, miss, begins, words = [], [], [], [], []
+    at = 0
+    episodes = batches.frames.episode
+    std = np.asarray(batches.profile.action_statistics.std)
+    for batch in parts(whole, 50):
+        output = training_forward(model, batch)
+        flow.append(losses(batch, output, batches.places, column_weight).flow.item())
+        off = (sample(model, batch, batch.noise) - batch.actions).abs().numpy() * std
+        wrong.append(off[:, :, 7:13].mean())
+        guess = output.logits.argmax(-1)
+        first = batches.places[0]
+        for i in range(len(batch.prompt)):
+            row = rows[at + i]
+            facts = batches.facts(row)
+            reply = batch.answer[i][batch.answer_wanted[i]]
+            said = guess[i][batch.answer_wanted[i]]
+            is_place = (reply >= first) & (reply < first + STEPS)
+            words.append((said == reply)[~is_place].float().mean().item())
+            if not facts.goal.colour:
+                continue
+            place = place_of(batches.tokenizer.decode(said[is_place].tolist()))
+            true = appears_at(facts.blocks[facts.goal.colour])
+            miss.append(250.0 if place is None else 1e3 * np.linalg.norm(place - true))
+            begins.append(row == 0 or episodes[row] != episodes[row - 1])
+        at += len(batch.prompt)
+    miss, begins = np.array(miss), np.array(begins)
+    return Validation(float(np.mean(flow)), float(np.mean(wrong)), float(np.median(miss)),
+                      float(np.median(miss[begins])) if begins.any() else float('nan'), float(np.mean(words)))

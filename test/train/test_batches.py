@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+
+from oxygen_ros.profile.load import load_profile
+from oxygen_ros.profile.processor import Processor
+from oxygen_ros.profile.tokenizer import find_tokenizer
+from oxygen_ros.sim.instructions import COLOURS, Goal, GOALS
+from oxygen_ros.sim.joints import START
+from oxygen_ros.sim.questions import place_of
+from oxygen_ros.train.batches import Batches
+from oxygen_ros.train.demonstrations import Frames, PHASES
+
+PROFILE, TOKENIZER = load_profile('aloha_sim'), find_tokenizer('nano')
+
+
+@pytest.fixture
+def batches():
+    random = np.random.default_rng(0)
+    count = 12
+    state = np.tile(START, (count, 1)) + random.normal(0, 0.3, (count, 14))
+    places = random.uniform((0.02, 0.36), (0.22, 0.64), (count, 3, 2))
+    blocks = np.concatenate([places, np.full((count, 3, 1), 0.02)], -1)
+    pixels = random.integers(0, 255, (count, 3, 56, 56), dtype=np.uint8)
+    frames = Frames(pixels, state.astype(np.float32), np.tile(START, (count, 10, 1)).astype(np.float32),
+                    np.full(count, GOALS.index(Goal('pick', 'blue'))), np.full(count, PHASES.index('reach')),
+                    blocks.astype(np.float32), blocks[:, 0].astype(np.float32), np.arange(count))
+    return Batches(frames, PROFILE, TOKENIZER)
+
+
+def test_training_prompts_are_those_of_the_processor(batches):
+    processor = Processor(PROFILE, TOKENIZER, 56, 14, 1024)
+    for row in range(len(batches.frames)):
+        for instruction in GOALS[batches.frames.goal[row]].phrases():
+            wanted, _ = processor.prompt(instruction, batches.frames.state[row].astype(np.float64))
+            assert batches.prompt(row, instruction) == list(wanted.tokens)
+
+
+def test_training_images_are_those_of_the_processor(batches):
+    from oxygen_ros.convert.letterbox import letterbox
+    picture = np.random.default_rng(1).integers(0, 255, (224, 224, 3), dtype=np.uint8)
+    seen = letterbox(picture, 56)
+    kept = np.rint((seen + 1) * 127.5).astype(np.uint8)
+    assert np.abs(kept.astype(np.float32) / 127.5 - 1 - seen).max() < 1e-6
+
+
+def test_actions_come_back_through_the_profile(batches):
+    from oxygen_ros.profile.normalise import unnormalise
+    back = unnormalise(batches.actions, PROFILE.action_statistics, PROFILE.action_normalisation,
+                       PROFILE.normalisation_rule)
+    assert np.abs(back - batches.frames.actions).max() < 1e-5
+
+
+def test_a_batch_is_a_function_of_its_seed(batches):
+    one, two = (batches.batch(np.random.default_rng([3, 4]), np.arange(5)) for _ in range(2))
+    assert all((a == b).all() for a, b in zip(vars(one).values(), vars(two).values()))
+
+
+def test_the_subtask_names_the_block_of_the_instruction(batches):
+    row = 3
+    suffix, reply = batches.say(np.random.default_rng(0), row, about_subtask=True)
+    at = place_of(reply)
+    blocks = batches.frames.blocks[row]
+    assert suffix == '' and COLOURS[int(np.argmin(np.linalg.norm(blocks[:, :2] - at, axis=1)))] == 'blue'
+    assert reply.endswith('reach for the blue block')
+
+
+def test_only_the_reply_is_to_be_predicted(batches):
+    texts = [('pick up the blue block', 'Question: where is the red block? Answer:', 'nothing')] * 2
+    batch = batches.batch(np.random.default_rng(0), np.arange(2), texts)
+    wanted = batch.answer[0][batch.answer_wanted[0]].tolist()
+    assert wanted == [*TOKENIZER.encode('nothing'), TOKENIZER.eos_id]
+    assert TOKENIZER.decode(batch.answer[0][~batch.answer_wanted[0]].tolist()) == texts[0][1]
