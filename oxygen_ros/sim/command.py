@@ -69,14 +69,15 @@ class CommandReader:
         return Motion(times, positions)
 
     def clamped(self, positions):
-        """Positions [J] within the limits, and a sentence on the first joint that was outside or ''."""
+        """Positions [.., J] within the limits, and a sentence on the first that was outside or ''."""
         within = np.clip(positions, self._lower, self._upper)
         outside = np.abs(within - positions) > 1e-9  # rounding of a limit is no excess
         if not outside.any():
             return within, ''
-        row = int(np.argmax(outside))
+        first = np.unravel_index(np.argmax(outside), outside.shape)
+        row = first[-1]
         joint = self.joints[row]
-        return within, (f'{joint} was commanded to {positions[row]:.4f} {unit(joint)}, outside its limits '
+        return within, (f'{joint} was commanded to {positions[first]:.4f} {unit(joint)}, outside its limits '
                         f'[{self._lower[row]:.4f}, {self._upper[row]:.4f}]; it stops at the limit')
 
     def _rows(self, names):

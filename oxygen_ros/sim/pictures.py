@@ -11,8 +11,8 @@ class Pictures:
     Gives `uint8 [height, width, 3]` RGB pictures of named cameras.
 
     A subclass opens, uses and frees what it draws with in the one thread of this object, as OpenGL asks; the methods
-    here may be called from any thread. A camera's picture lies in `memory[camera]`, an `array.array('B')` that a
-    sensor_msgs/Image can hold without a copy, and stays valid until the next one of that camera.
+    here may be called from any thread. A camera's picture lies in `memory[camera]`, an `array.array('B')` as
+    sensor_msgs/Image holds one, and stays valid until the next one of that camera.
     """
 
     def __init__(self, sizes):

@@ -39,7 +39,10 @@ TASKS = {
 
 def assets():
     """Folder of the gym-aloha package's scene and meshes."""
-    found = importlib.util.find_spec('gym_aloha')
+    try:
+        found = importlib.util.find_spec('gym_aloha')
+    except ModuleNotFoundError:
+        found = None
     if found is None:
         raise SimulatorMissing(f'the simulator needs the ALOHA scene of gym-aloha; {INSTALL}')
     return Path(found.origin).parent / 'assets'
