@@ -6,6 +6,7 @@ import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
+from oxygen_ros.listener import sentence
 from oxygen_ros.node import OxygenNode
 
 POLL_S = 0.1
@@ -33,6 +34,16 @@ class NodeProcess:
     arm could be told to hold, so signals are taken here and only ask for the end.
     """
 
+    @classmethod
+    def main(cls, arguments):
+        """Run with the arguments of a ROS 2 node and return the exit status; 2 for arguments that will not do."""
+        try:
+            process = cls(arguments)
+        except RuntimeError as error:  # rcl's errors: a level or a remapping that it does not understand
+            print(f'oxygen_ros node: {sentence(error)}', file=sys.stderr)
+            return 2
+        return process.run()
+
     def __init__(self, arguments=None):
         self.signalled = False
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
@@ -51,7 +62,11 @@ class NodeProcess:
         """
         executor, node = callback_executor(), None
         try:
-            node = OxygenNode(interrupted=lambda: self.signalled)
+            try:
+                node = OxygenNode(interrupted=lambda: self.signalled)
+            except RuntimeError as error:  # a parameter file that is no YAML, a name that is none
+                print(f'oxygen_ros node: {sentence(error)}', file=sys.stderr)
+                return 2
             executor.add_node(node)
             if node.parameters['autostart'] if autostart is None else autostart:
                 problem = node.start()

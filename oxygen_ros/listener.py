@@ -124,6 +124,6 @@ def sentence(error):
 
 def incompatible(node, parts, topic, who, event):
     """Say that two ends of a topic will never meet, which the middleware does in silence (image_pipeline#770)."""
-    policy = str(getattr(event.last_policy_kind, 'name', event.last_policy_kind)).lower()
+    policy = str(getattr(event.last_policy_kind, 'name', event.last_policy_kind)).lower().rpartition('policy_')[2]
     parts.qos_problems[topic] = f'{who} on {topic} has an incompatible QoS ({policy}); see qos_overrides'
     node.get_logger().warning(parts.qos_problems[topic])

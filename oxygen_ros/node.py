@@ -83,7 +83,8 @@ class OxygenNode(LifecycleNode):
         except Exception as error:  # whatever a library raises, the node stays up and can be configured again
             self.problem = sentence(error)
             self.get_logger().error(f'configure failed: {self.problem}')
-            worker.close(0.0)
+            if self._parts is None:
+                worker.close(0.0)
             self._clean_up()
             return self._done(TransitionCallbackReturn.FAILURE)
         self.parameters.configured = True

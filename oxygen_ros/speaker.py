@@ -25,23 +25,29 @@ class Speaker:
         self._node = node
         self._parts = parts
         self._kind = parts.profile.action_kind
-        self._commands = [] if parts.dry_run else [
-            (output, self._publisher(messages.TYPES[output.command_type], output.topic, qos.command()))
-            for output in parts.outputs]
-        self._chunk = self._publisher(ActionChunk, '~/action_chunk', qos.chunk())
-        self._trajectory = self._publisher(JointTrajectory, '~/action_trajectory', qos.chunk())
-        self._token = self._publisher(LanguageToken, '~/language/tokens', qos.tokens())
-        self._text = self._publisher(String, '~/language/text', qos.text())
+        self._publishers = []
+        try:
+            self._commands = [] if parts.dry_run else [
+                (output, self._publisher(messages.TYPES[output.command_type], output.topic, qos.command()))
+                for output in parts.outputs]
+            self._chunk = self._publisher(ActionChunk, '~/action_chunk', qos.chunk())
+            self._trajectory = self._publisher(JointTrajectory, '~/action_trajectory', qos.chunk())
+            self._token = self._publisher(LanguageToken, '~/language/tokens', qos.tokens())
+            self._text = self._publisher(String, '~/language/text', qos.text())
+        except BaseException:
+            self.close()
+            raise
 
     def _publisher(self, kind, topic, profile):
-        return self._node.create_publisher(
+        self._publishers.append(self._node.create_publisher(
             kind, topic, profile, qos_overriding_options=qos.overrides(), event_callbacks=PublisherEventCallbacks(
-                incompatible_qos=partial(incompatible, self._node, self._parts, topic, 'a subscriber')))
+                incompatible_qos=partial(incompatible, self._node, self._parts, topic, 'a subscriber'))))
+        return self._publishers[-1]
 
     def close(self):
-        for publisher in (*(publisher for _, publisher in self._commands), self._chunk, self._trajectory, self._token,
-                          self._text):
+        for publisher in self._publishers:
             self._node.destroy_publisher(publisher)
+        self._publishers.clear()
 
     def command(self, values):
         """Publish one set-point [J]; every message is built before the first leaves, so that both arms move or none."""

@@ -2,6 +2,7 @@
 
 Everything behind --ros-args goes to ROS 2 as it is, so `ros2 launch` and remappings work as for any node.
 """
+from pathlib import Path
 import sys
 
 
@@ -10,7 +11,7 @@ def add_arguments(parser):
     parser.add_argument('--namespace', metavar='NAME', help='namespace of the node and its topics')
     parser.add_argument('--use-sim-time', action='store_true', help='take the time from /clock')
     parser.add_argument('--dry-run', action='store_true', help='do everything except publishing joint commands')
-    parser.add_argument('--log-level', metavar='LEVEL', default='info', help='debug, info, warn, error or fatal')
+    parser.add_argument('--log-level', choices=('debug', 'info', 'warn', 'error', 'fatal'), default='info')
 
 
 def ros_arguments(arguments):
@@ -29,15 +30,12 @@ def ros_arguments(arguments):
 
 def run(arguments):
     try:
-        import rclpy
         from oxygen_ros.executor import NodeProcess
     except ImportError as error:
         print(f'oxygen_ros node: {error} in {sys.executable}; source a ROS 2 setup file or run `make setup`',
               file=sys.stderr)
         return 1
-    try:
-        process = NodeProcess(ros_arguments(arguments))
-    except rclpy.exceptions.RCLError as error:  # a file that is not there, a wrong remapping
-        print(f'oxygen_ros node: {" ".join(str(error).split())}', file=sys.stderr)
+    if arguments.params_file and not Path(arguments.params_file).is_file():
+        print(f'oxygen_ros node: no parameter file {arguments.params_file}', file=sys.stderr)
         return 2
-    return process.run()
+    return NodeProcess.main(ros_arguments(arguments))

@@ -1,0 +1,266 @@
+"""Transitions, stops and failures of the node: whatever happens, the arm holds first."""
+import threading
+
+from lifecycle_msgs.msg import Transition
+import numpy as np
+import pytest
+from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.parameter import Parameter
+from std_msgs.msg import Bool, Empty, String
+
+from oxygen_ros import build
+from oxygen_ros.engine.fake import FakeEngine
+from oxygen_ros.sim.joints import START
+from rig import Rig
+
+CONFIGURE, ACTIVATE = Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE
+DEACTIVATE, CLEANUP = Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_CLEANUP
+
+
+@pytest.fixture
+def rig(request):
+    rig = Rig(**getattr(request, 'param', {}))
+    yield rig
+    rig.close()
+
+
+def with_engine(monkeypatch, **options):
+    """Have configure build a FakeEngine of that kind; returns the list of those built."""
+    built = []
+
+    def build_engine(settings, profile):
+        built.append(FakeEngine(profile.actions, profile.action_kind, profile.chunk_horizon, profile.dt_s, **options))
+        return built[-1]
+    monkeypatch.setattr(build, 'build_engine', build_engine)
+    return built
+
+
+def topics(rig):
+    return [name for name, _ in rig.node.get_subscriber_names_and_types_by_node('oxygen', rig.namespace)]
+
+
+def test_transitions_by_service_as_launch_makes_them(rig):
+    assert rig.transition(CONFIGURE)
+    rig.until_state('inactive')
+    assert f'{rig.namespace}/top/image_raw' not in topics(rig)
+    assert rig.transition(ACTIVATE)
+    rig.until_state('waiting')
+    assert f'{rig.namespace}/top/image_raw' in topics(rig)
+    assert not rig.transition(ACTIVATE)  # refused politely
+    assert rig.transition(DEACTIVATE)
+    rig.until_state('inactive')
+    assert f'{rig.namespace}/top/image_raw' not in topics(rig)
+    assert rig.transition(CLEANUP)
+    rig.until_state('unconfigured')
+    assert rig.transition(CONFIGURE) and rig.transition(ACTIVATE)
+
+
+@pytest.mark.parametrize('rig, right, words', [
+    ({'views': ['left_wrist_0_rgb']}, None, 'base_0_rgb'),
+    ({'image__base_0_rgb__topic': ''}, ('image.base_0_rgb.topic', 'top/image_raw'), 'which camera|name the topic'),
+    ({'profile': 'no_such_robot'}, ('profile', 'aloha_sim'), 'no_such_robot'),
+    ({'limits__left_waist__lower': 4.0}, ('limits.left_waist.lower', -3.0), 'left_waist'),
+    ({'limits__left_knee__lower': 4.0}, None, 'left_knee'),
+    ({'urdf_file': '/nowhere.urdf'}, ('urdf_file', ''), 'nowhere'),
+    ({'control_rate_hz': 500.0}, ('control_rate_hz', 60.0), 'control_rate_hz is 500'),
+    ({'control_rate_hz': 'fast'}, ('control_rate_hz', 60), 'control_rate_hz must be a double'),
+    ({'command_type': 'pigeon'}, ('command_type', 'float64_multi_array'), 'pigeon'),
+    ({'language__tasks': ['sing']}, None, 'sing')], indirect=['rig'])
+def test_configure_refuses_with_one_sentence_and_can_be_tried_again(rig, right, words):
+    assert rig.node.trigger_configure() is TransitionCallbackReturn.FAILURE
+    assert any(word in rig.node.problem for word in words.split('|')), rig.node.problem
+    assert '\n' not in rig.node.problem
+    rig.until(lambda: (rig.status.state, rig.status.detail) == ('unconfigured', rig.node.problem), 'the status says so')
+    if right:
+        result = rig.node.set_parameters([Parameter(right[0], value=right[1])])[0]
+        assert result.successful, result.reason
+        assert rig.node.trigger_configure() is TransitionCallbackReturn.SUCCESS, rig.node.problem
+
+
+def test_a_missing_library_is_named_with_its_interpreter(rig, monkeypatch):
+    def build_engine(settings, profile):
+        raise RuntimeError("No module named 'torch' in /usr/bin/python3; install it")
+    monkeypatch.setattr(build, 'build_engine', build_engine)
+    assert rig.node.start() == "No module named 'torch' in /usr/bin/python3; install it"
+    monkeypatch.undo()
+    assert rig.node.start() == ''
+
+
+def test_the_engine_is_built_run_and_closed_in_one_thread_which_is_not_the_executors(rig, monkeypatch):
+    threads = []
+
+    class Watched(FakeEngine):
+        def run_frame(self, *arguments):
+            threads.append(threading.get_ident())
+            return super().run_frame(*arguments)
+
+        def close(self):
+            threads.append(threading.get_ident())
+
+    def build_engine(settings, profile):
+        threads.append(threading.get_ident())
+        return Watched(profile.actions, profile.action_kind, profile.chunk_horizon, profile.dt_s)
+    monkeypatch.setattr(build, 'build_engine', build_engine)
+    rig.run()
+    rig.until(lambda: len(threads) > 3, 'frames')
+    rig.node.trigger_deactivate()
+    rig.node.trigger_cleanup()
+    assert len(set(threads)) == 1 and threads[0] != threading.get_ident()
+
+
+def test_deactivate_holds_the_last_command_and_then_is_silent(rig):
+    rig.run()
+    assert rig.transition(DEACTIVATE)
+    rig.until_state('inactive')
+    np.testing.assert_allclose(rig.commands[-1], START, atol=1e-9)
+    rig.commands.clear()
+    rig.turn()
+    assert not rig.commands
+    assert rig.transition(ACTIVATE)
+    rig.until_running()  # the instruction is still in force
+
+
+def test_stop_holds_and_only_resume_goes_on(rig):
+    rig.run()
+    assert rig.call('stop').success
+    rig.until_state('stopped')
+    assert 'stopped by service' in rig.status.detail
+    rig.until(lambda: rig.status.ticks_silent > 0, 'silence after the hold')
+    rig.commands.clear()
+    rig.instruction.publish(String(data='a new instruction does not start a stopped arm'))
+    rig.turn()
+    assert not rig.commands and rig.status.state == 'stopped'
+    assert not rig.call('reset').success
+    frames = rig.status.frames
+    assert rig.call('resume').success
+    rig.until_running()
+    assert rig.status.frames > frames  # from a new look at the world
+
+
+def test_services_of_a_node_that_is_not_active_say_so(rig):
+    for name in ('resume', 'reset'):
+        answer = rig.call(name)
+        assert not answer.success and 'not active' in answer.message
+    assert rig.call('stop').success
+
+
+def test_reset_starts_again_from_what_comes_next(rig):
+    rig.run()
+    assert rig.call('reset').success
+    rig.until_running()
+
+
+def test_the_emergency_stop_must_be_released_before_resume(rig):
+    rig.run()
+    rig.emergency.publish(Bool(data=True))
+    rig.until_state('stopped')
+    answer = rig.call('resume')
+    assert not answer.success and 'emergency' in answer.message
+    rig.emergency.publish(Bool(data=False))
+    rig.turn()
+    assert rig.status.state == 'stopped'  # releasing the button moves nothing (kinova-ros#92)
+    assert rig.call('resume').success
+    rig.until_running()
+
+
+@pytest.mark.parametrize('rig', [{'heartbeat_timeout_s': 0.3}], indirect=True)
+def test_a_missing_heartbeat_stops(rig):
+    heart = rig.robot.create_publisher(Empty, 'heartbeat', 1)
+    rig.sources.append(lambda: heart.publish(Empty()))
+    rig.run()
+    rig.sources.pop(0)
+    rig.until_state('stopped')
+    assert 'heartbeat' in rig.status.detail
+    assert not rig.call('resume').success
+    rig.sources.append(lambda: heart.publish(Empty()))
+    rig.turn()
+    assert rig.call('resume').success
+    rig.until_running()
+
+
+@pytest.mark.parametrize('rig', [{'dry_run': True}], indirect=True)
+def test_a_dry_run_does_everything_but_publish_commands(rig):
+    rig.start()
+    rig.sources += [rig.send_picture, rig.send_joints]
+    rig.instruction.publish(String(data='go'))
+    rig.until(lambda: rig.status.state == 'running' and rig.status.ticks_fresh > 20 and rig.texts, 'running')
+    assert not rig.commands and 'dry run' in rig.status.detail
+    assert rig.robot.count_publishers(f'{rig.namespace}/joint_command') == 0
+
+
+def test_a_crash_of_the_engine_holds_and_is_an_error_until_configured_again(rig, monkeypatch):
+    with_engine(monkeypatch, fail_at=20)
+    rig.run()
+    rig.until_state('error')
+    assert 'told to fail in frame 20' in rig.status.detail
+    np.testing.assert_allclose(rig.commands[-1], START, atol=1e-9)
+    assert not rig.call('resume').success
+    monkeypatch.undo()
+    for transition in (DEACTIVATE, CLEANUP, CONFIGURE, ACTIVATE):
+        assert rig.transition(transition)
+    rig.instruction.publish(String(data='go on'))
+    rig.until_running()
+
+
+def test_an_engine_that_hangs_holds_and_says_so(rig, monkeypatch):
+    release = threading.Event()
+    engines = with_engine(monkeypatch, sleep=lambda seconds: release.wait(20))
+    rig.run()
+    engines[0].frame_s = 1.0
+    rig.until(lambda: 'busy with one frame' in rig.status.detail, 'the status says so')
+    rig.until_state('waiting')
+    engines[0].frame_s = 0.0
+    release.set()
+    rig.until_running()
+
+
+def test_an_error_in_a_callback_does_not_end_the_others(rig):
+    rig.run()
+    rig.node._parts.merger.merge_message = None  # as a bug would
+    rig.until(lambda: rig.status.inputs_refused > 3, 'refusals')
+    assert rig.node.active
+
+
+@pytest.mark.parametrize('rig', [{'language__subtask__every_n_frames': 1}], indirect=True)
+def test_live_parameters_apply_at_once_and_others_are_refused_with_a_reason(rig):
+    rig.run()
+    refused = rig.node.set_parameters([Parameter('control_rate_hz', value=70.0)])[0]
+    assert not refused.successful and 'clean up' in refused.reason
+    refused = rig.node.set_parameters([Parameter('image_max_age_s', value=-1.0)])[0]
+    assert not refused.successful and 'image_max_age_s' in refused.reason
+    assert rig.node.set_parameters([Parameter('image_max_age_s', value=2)])[0].successful  # an int for a double
+    assert rig.node._parts.runner.limits.image_max_age_s == 2.0
+    assert rig.node.set_parameters([Parameter('language.subtask.max_tokens', value=2)])[0].successful
+    rig.until(lambda: [t for t in rig.tokens if t.finish_reason == 'length' and t.index == 1], 'shorter texts')
+
+
+def test_two_namespaced_nodes_do_not_hear_each_other(rig):
+    other = Rig()
+    try:
+        rig.run()
+        other.start()
+        rig.executor.spin_once(timeout_sec=0.1)
+        other.turn()
+        assert other.status.state == 'waiting' and not other.commands and other.status.images_received == 0
+        assert rig.call('stop').success
+        rig.until_state('stopped')
+        assert other.status.state == 'waiting'
+    finally:
+        other.close()
+
+
+def test_a_subscriber_that_can_never_match_is_reported(rig):
+    from rclpy.qos import DurabilityPolicy, QoSProfile
+    from std_msgs.msg import Float64MultiArray
+    rig.run()
+    rig.robot.create_subscription(Float64MultiArray, 'joint_command', lambda m: None, QoSProfile(
+        depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL))
+    rig.until(lambda: 'incompatible QoS (durability)' in rig.status.detail, 'the report')
+
+
+def test_shutdown_holds_first(rig):
+    rig.run()
+    rig.node.end()
+    rig.until(lambda: rig.status.state == 'unconfigured', 'the end')
+    np.testing.assert_allclose(rig.commands[-1], START, atol=1e-9)
+    assert rig.node.finished
