@@ -1,38 +1,49 @@
 """Profile, model and engine from the parameters; what needs torch is imported here, late, in the engine's thread."""
 from dataclasses import dataclass
+import os
 import sys
 
 from oxygen_ros.engine.fake import FakeEngine
+from oxygen_ros.profile.policy import load_policy, profile_for
+
+PLAIN = ('profile', 'checkpoint', 'tokenizer', 'random_weights', 'device', 'dtype')
+ENGINE = ('fake', 'mode', 'slots', 'decode_rounds', 'max_new_tokens', 'max_suffix_tokens', 'on_full', 'denoise_steps',
+          'seed', 'threads')
 
 
 @dataclass(frozen=True)
 class EngineSettings:
     """The parameters that decide about the engine, checked by their table."""
 
-    model: str
-    checkpoint: str
     profile: str
+    checkpoint: str
+    tokenizer: str
     random_weights: bool
     device: str
     dtype: str
+    fake: bool
     mode: str
     slots: int
     decode_rounds: int
+    max_new_tokens: int
+    max_suffix_tokens: int
+    on_full: str
     denoise_steps: int
     seed: int
     threads: int
 
     @classmethod
     def read(cls, params):
-        plain = ('model', 'checkpoint', 'profile', 'random_weights', 'device', 'dtype')
-        return cls(**{name: params[name] for name in plain},
-                   **{name: params[f'engine.{name}'] for name in cls.__dataclass_fields__ if name not in plain})
+        return cls(*(params[name] for name in PLAIN), *(params[f'engine.{name}'] for name in ENGINE))
+
+    def thread_count(self):
+        """Torch's threads: all cores but one, which the control tick and the cameras need."""
+        return self.threads or max(1, len(os.sched_getaffinity(0)) - 1)
 
 
 def load_profile(settings):
     """The Profile that the parameters name; ValueError or OSError with a sentence."""
-    from oxygen_ros.profile.load import load_profile as load
-    return load(settings.profile or 'aloha_sim')
+    return profile_for(settings.profile, settings.checkpoint)
 
 
 def build_engine(settings, profile):
@@ -42,13 +53,41 @@ def build_engine(settings, profile):
     Raises ValueError, OSError or RuntimeError with a sentence; a missing library names the interpreter it is missing
     from, because `ros2 launch` may well use another one than the shell (yolo_ros#112).
     """
-    if settings.model == 'fake':
-        engine = FakeEngine(profile.actions, profile.action_kind, profile.chunk_horizon, profile.dt_s,
-                            slots=settings.slots, decode_rounds=settings.decode_rounds)
-        engine.warm_up()
-        return engine
+    if settings.fake:
+        return FakeEngine(profile.actions, profile.action_kind, profile.chunk_horizon, profile.dt_s,
+                          slots=settings.slots, decode_rounds=settings.decode_rounds)
     try:
         import torch
+        from oxygen_ros.engine.config import EngineConfig
+        from oxygen_ros.engine.engine import Engine
     except ImportError as error:
-        raise RuntimeError(f'{error} in {sys.executable}; install it there: {sys.executable} -m pip install torch')
-    raise RuntimeError(f'model {settings.model} is not available; {torch.__version__}')
+        raise RuntimeError(f'{error} in {sys.executable}; install it with: {sys.executable} -m pip install '
+                           f'{error.name or "torch"}') from None
+    check_device(settings.device)
+    torch.set_num_threads(settings.thread_count())
+    model, processor = load_policy(
+        profile, settings.checkpoint, settings.tokenizer, getattr(torch, settings.dtype), settings.device,
+        settings.seed if settings.random_weights else None, progress=False)
+    engine = Engine(model, processor, EngineConfig(
+        mode=settings.mode, slots=settings.slots, max_prompt_tokens=profile.max_prompt_tokens,
+        max_suffix_tokens=settings.max_suffix_tokens, max_new_tokens=settings.max_new_tokens,
+        decode_rounds=settings.decode_rounds, denoise_steps=settings.denoise_steps, seed=settings.seed,
+        on_full=settings.on_full, dtype=settings.dtype, device=settings.device))
+    engine.warm_up()
+    return engine
+
+
+def check_device(name):
+    """Raise ValueError with one sentence when torch cannot use a device."""
+    import torch
+    try:
+        kind = torch.device(name).type
+        if kind == 'cuda' and not torch.cuda.is_available():
+            built = torch.version.cuda
+            raise ValueError(f'torch {torch.__version__} ' + (
+                f'was built for CUDA {built} but finds no GPU; is the driver installed (nvidia-smi)?' if built else
+                'is a CPU build; install one for CUDA, see https://pytorch.org/get-started/locally'))
+        torch.empty(1, device=name)
+    except (RuntimeError, ValueError, AssertionError) as error:
+        first = str(error).partition('\n')[0]
+        raise ValueError(f'parameter device is {name!r}: {first}') from None

@@ -18,12 +18,12 @@ MAX_URDF_BYTES = 1 << 24
 CONTROL = ('blend_s', 'ramp_s', 'hold_s', 'max_chunk_age_s', 'finish_old_chunk')
 
 
-def configure(params, timeline, worker, wait, resolve, decode, sinks, publish):
+def configure(params, timeline, worker, wait, resolve, decode):
     """
     Build everything; raises ValueError, OSError or RuntimeError with a sentence and leaves nothing behind but `worker`.
 
     `wait(future)` waits for the engine thread `worker`. `resolve(topic)` gives the full name of a topic. `decode(view,
-    data)`, `sinks` and `publish(parts, tick)` are the node's ears and mouth.
+    data)` turns a serialised picture into RGB. Who listens to the runner and the loop is the caller's to say.
     """
     params.require()
     settings = build.EngineSettings.read(params)
@@ -41,11 +41,11 @@ def configure(params, timeline, worker, wait, resolve, decode, sinks, publish):
     inputs = Inputs(
         {view: Stream(view, resolve(params[f'image.{view}.topic']), source) for view in params['views']},
         Stream('joint_states', resolve('joint_states'), source))
-    runner = FrameRunner(engine, inputs, timeline, decode, sinks, tasks, limits(params), question(params, profile))
-    loop = ControlLoop(control, timeline, params['control_rate_hz'], params['realtime_priority'], publish)
+    runner = FrameRunner(engine, inputs, timeline, decode, tasks, limits(params), question(params, profile))
+    loop = ControlLoop(control, timeline, params['control_rate_hz'], params['realtime_priority'])
     return Configured(
-        settings.model, settings.mode, params['dry_run'], profile, engine, timeline, worker, inputs,
-        JointMerger(profile.joints), runner, loop, outputs, Watchdog(params['heartbeat_timeout_s']))
+        'fake' if settings.fake else profile.model, settings.mode, params['dry_run'], profile, engine, timeline, worker,
+        inputs, JointMerger(profile.joints), runner, loop, outputs, Watchdog(params['heartbeat_timeout_s']))
 
 
 def check_views(params, profile):

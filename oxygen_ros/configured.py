@@ -30,6 +30,7 @@ class Configured:
     heartbeat: Watchdog
     messages_refused: int = 0  # besides those that the inputs count themselves
     qos_problems: dict = field(default_factory=dict)  # topic -> sentence
+    chunk_refusal: str = ''  # why the newest chunk was not taken
     stopped: str = ''  # why the operator, the emergency stop or a watchdog stopped it
     emergency: bool = False  # the button is pressed
 
@@ -52,7 +53,7 @@ class Configured:
             now_ns, limits.image_max_age_s, limits.joint_max_age_s, limits.instruction_timeout_s)
         complaints += [*self.inputs.refusals(), self.inputs.spread(limits.sync_tolerance_s)]
         complaints += self.qos_problems.values()
-        complaints.append(self.runner.stuck(now_ns))
+        complaints += [self.runner.problem, self.runner.stuck(now_ns)]
         failure = self.failure()
         if failure:
             state, complaints = 'error', [failure]
@@ -60,6 +61,7 @@ class Configured:
             state, complaints = 'stopped', [f'{self.stopped}; call ~/resume to go on']
         else:
             state = self.loop.controller.state.value
+            complaints.append(self.chunk_refusal)
             if tick and state != 'running':
                 complaints.append(tick.reason)
         if self.dry_run:

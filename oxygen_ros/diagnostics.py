@@ -23,7 +23,7 @@ def engine_status(now_ns, state, detail, active):
     message.model, message.mode = active.model, active.mode
     message.instruction_id = active.inputs.instruction.instruction_id
     for name in ENGINE_COUNTERS:
-        setattr(message, name, int(getattr(active.engine.counters, name)))
+        setattr(message, name, int(getattr(active.runner.counters, name)))
     for name in CONTROL_COUNTERS:
         setattr(message, name, int(getattr(active.loop.controller.counters, name)))
     report = active.runner.report
@@ -61,7 +61,7 @@ def diagnostic_array(now_ns, name, state, detail, active, rates):
                 ('topic', stream.topic), ('rate_hz', f'{rates.get(stream.name, 0.0):.1f}'), ('age_s', age),
                 ('received', stream.received), ('refused', stream.refused), ('repeated', stream.repeated),
                 ('wrong_stamps', stream.wrong_stamps)))
-    counters, report = active.engine.counters, active.runner.report
+    counters, report = active.runner.counters, active.runner.report
     failure = active.failure()
     add('engine', DiagnosticStatus.ERROR if failure else DiagnosticStatus.OK, failure or 'ready',
         [(key, getattr(counters, key)) for key in ENGINE_COUNTERS]

@@ -1,6 +1,6 @@
 """What the engine thread does for one frame: take the world, run the engine, hand out what it says."""
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import threading
 
 from oxygen_ros.engine.observation import Observation
@@ -39,19 +39,22 @@ class FrameRunner:
     MAX_QUESTIONS = 8
     STUCK_S = 2.0
 
-    def __init__(self, engine, inputs, timeline, decode, sinks, tasks=(), limits=Limits(), question=None):
+    def __init__(self, engine, inputs, timeline, decode, tasks=(), limits=Limits(), question=None):
         self.engine = engine
         self.inputs = inputs
         self.timeline = timeline
+        self.sinks = None  # set before the first step
         self.tasks = tuple(tasks)
         self.limits = limits
         self.question = question  # text -> LanguageRequest
         self.report = None
+        self.counters = replace(engine.counters)  # as of the end of the newest frame: the sums in it belong together
         self.delayed = ''  # why the last world was not taken
+        self.problem = ''  # why the last frame gave no chunk
+        self.frames_refused = 0
         self.texts_finished = 0
         self.questions_refused = 0
         self._decode = decode
-        self._sinks = sinks
         self._questions = deque()
         self._asking = threading.Lock()
         self._instruction_id = 0
@@ -80,9 +83,17 @@ class FrameRunner:
             return False
         self._busy_since_ns = self.timeline.now_ns()
         try:
-            self.report = self.engine.run_frame(observation, self._requests(), self._sinks.chunk, self._on_token)
+            self.report = self.engine.run_frame(observation, self._requests(), self.sinks.chunk, self._on_token)
+            self.problem = ''
+        except ValueError as error:
+            # This world does not fit the model (an instruction too long), or its actions are not finite: no chunk, so
+            # the arm holds. Any other exception is a broken engine and ends the thread's work.
+            self.frames_refused += 1
+            self.problem = f'frame refused: {error}'
+            return False
         finally:
             self._busy_since_ns = 0
+            self.counters = replace(self.engine.counters)
         self._frames += 1
         return True
 
@@ -90,6 +101,7 @@ class FrameRunner:
         """End every stream and forget what was begun (a reset or the end of an activation)."""
         self.engine.cancel_all(FinishReason.CANCELLED)
         self._texts.clear()
+        self.counters = replace(self.engine.counters)
 
     def stuck(self, now_ns):
         """Why nothing comes from the engine, in words; empty while frames take a normal time. Any thread."""
@@ -128,10 +140,10 @@ class FrameRunner:
         return requests
 
     def _on_token(self, event):
-        self._sinks.token(event)
+        self.sinks.token(event)
         text = self._texts.pop(event.request_id, '') + event.text
         if not event.finished:
             self._texts[event.request_id] = text
         elif event.finish_reason in (FinishReason.EOS, FinishReason.LENGTH):
             self.texts_finished += 1
-            self._sinks.text(event.task, text)
+            self.sinks.text(event.task, text)

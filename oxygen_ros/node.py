@@ -73,12 +73,12 @@ class OxygenNode(LifecycleNode):
         """Check everything, load the model and warm it up; nothing is subscribed before that has succeeded."""
         timeline = Timeline(lambda: self.get_clock().now().nanoseconds, time.monotonic_ns,
                             self.get_parameter('use_sim_time').value)
-        worker = EngineThread(self._engine_failed)
+        worker = EngineThread()
         try:
             transports = {view: self.parameters[f'image.{view}.transport'] for view in self.parameters['views']}
             self._parts = configure(
                 self.parameters, timeline, worker, self._wait, self.resolve_topic_name,
-                lambda view, data: decode(transports, view, data), self, lambda values: self._speaker.command(values))
+                lambda view, data: decode(transports, view, data))
             self._speaker = Speaker(self, self._parts)
         except Exception as error:  # whatever a library raises, the node stays up and can be configured again
             self.problem = sentence(error)
@@ -87,6 +87,10 @@ class OxygenNode(LifecycleNode):
                 worker.close(0.0)
             self._clean_up()
             return self._done(TransitionCallbackReturn.FAILURE)
+        parts, speaker = self._parts, self._speaker
+        parts.runner.sinks, parts.loop.publish = speaker, speaker.command
+        # In the engine's thread: the arm holds from the next tick on, housekeeping tells the rest.
+        worker.on_failure = lambda error: parts.loop.post('stop', f'the engine failed: {sentence(error)}')
         self.parameters.configured = True
         gc.collect()
         gc.freeze()  # what was loaded stays, so the collector need not look at it during a tick
@@ -186,21 +190,6 @@ class OxygenNode(LifecycleNode):
         if speaker is not None:
             speaker.close()
         gc.unfreeze()
-
-    # --- what the engine says (engine's thread)
-
-    def chunk(self, chunk):
-        self._speaker.chunk(chunk)
-
-    def token(self, event):
-        self._speaker.token(event)
-
-    def text(self, task, text):
-        self._speaker.text(task, text)
-
-    def _engine_failed(self, error):
-        """Engine's thread: the arm holds at the next tick; housekeeping tells the rest."""
-        self._parts.loop.post('stop', f'the engine failed: {sentence(error)}')
 
     def _simulated_tick(self):
         if self._parts.timeline.started:

@@ -73,6 +73,8 @@ class Speaker:
             self._trajectory.publish(trajectory)
 
     def _judged(self, reason):
+        """Control thread: what the controller said to a chunk."""
+        self._parts.chunk_refusal = reason and f'chunk refused: {reason}'
         if reason:
             self._node.get_logger().warning(f'chunk refused: {reason}', throttle_duration_sec=1.0)
 

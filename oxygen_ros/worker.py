@@ -13,8 +13,8 @@ class EngineThread:
     `on_failure` is told, and jobs still run, so that the engine can be closed and built again.
     """
 
-    def __init__(self, on_failure=lambda error: None, name='engine'):
-        self._on_failure = on_failure
+    def __init__(self, name='engine'):
+        self.on_failure = lambda error: None
         self._condition = threading.Condition()
         self._jobs = deque()
         self._step = None
@@ -87,7 +87,7 @@ class EngineThread:
                 with self._condition:
                     self._step = None
                     self.failure = error
-                self._on_failure(error)
+                self.on_failure(error)
 
     @staticmethod
     def _do(job, future):

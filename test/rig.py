@@ -52,7 +52,7 @@ def aloha_parameters(**changes):
         for key, value in table.items():
             flatten(value, f'{prefix}{key}.') if isinstance(value, dict) else flat.__setitem__(prefix + key, value)
     flatten(yaml.safe_load((config_folder() / 'aloha.yaml').read_text())['/**/oxygen']['ros__parameters'], '')
-    flat.update(model='fake', realtime_priority=0)
+    flat.update({'engine.fake': True, 'realtime_priority': 0})
     flat.update({key.replace('__', '.'): value for key, value in changes.items()})
     return [Parameter(name, value=value) for name, value in flat.items()]
 

@@ -49,7 +49,7 @@ def test_a_signal_holds_and_ends_with_status_0_and_no_traceback(number):
         rig.node.destroy_node()  # the node under test is the child instead
         child = subprocess.Popen(
             [sys.executable, '-m', 'oxygen_ros', 'node', '--params-file', ALOHA, '--namespace', rig.namespace,
-             '--ros-args', '-p', 'model:=fake'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+             '--ros-args', '-p', 'engine.fake:=true'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         rig.until(lambda: rig.status.state == 'waiting', 'the node is up', 30)
         rig.sources += [rig.send_picture, rig.send_joints]
         rig.until(lambda: rig.instruction.get_subscription_count(), 'the node listens')
