@@ -2,8 +2,11 @@
 
 Everything behind --ros-args goes to ROS 2 as it is, so `ros2 launch` and remappings work as for any node.
 """
+import os
 from pathlib import Path
 import sys
+
+from oxygen_ros import transport
 
 
 def add_arguments(parser):
@@ -29,6 +32,7 @@ def ros_arguments(arguments):
 
 
 def run(arguments):
+    transport.configure(os.environ, discovery=False)  # pictures need more shared memory than the default
     try:
         from oxygen_ros.executor import NodeProcess
     except ImportError as error:
