@@ -1,6 +1,7 @@
 """Pictures of a scene, rendered off-screen."""
 import os
 
+from oxygen_ros.sim.culling import can_cull, cull
 from oxygen_ros.sim.pictures import Pictures
 from oxygen_ros.sim.scene import mujoco, SimulatorMissing
 
@@ -37,6 +38,8 @@ class SceneCameras(Pictures):
         mujoco.mj_camlight(self._model, self._data)
         renderer = self._renderers[self.sizes[camera]]
         renderer.update_scene(self._data, camera)
+        if can_cull(self._model):
+            cull(renderer.scene, self._model, self._data, renderer.width / renderer.height)
         renderer.render(out=out)
 
     def _close(self):
