@@ -1,0 +1,1 @@
+"""Closed-loop evaluation on the simulated task. The in-process loop needs no rclpy."""
