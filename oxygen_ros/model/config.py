@@ -62,7 +62,7 @@ CONFIGS = {
         expert_width=384, expert_mlp=1536, depth=12, heads=8, head_dim=96, vocabulary=8192),
     # Trained for the simulated task; small enough for an embedded computer.
     'nano': Pi05Config(
-        vision_width=128, vision_depth=2, vision_mlp=384, vision_heads=4, trunk_width=160, trunk_mlp=384,
-        expert_width=160, expert_mlp=384, depth=4, heads=4, head_dim=40, vocabulary=1024, image_size=56, action_dim=14,
+        vision_width=128, vision_depth=2, vision_mlp=384, vision_heads=4, trunk_width=160, trunk_mlp=256,
+        expert_width=160, expert_mlp=320, depth=4, heads=4, head_dim=40, vocabulary=1024, image_size=56, action_dim=14,
         horizon=10),
 }

@@ -43,13 +43,14 @@ class TrainingOutput:
     hidden: torch.Tensor
 
 
-def training_forward(model, batch, mask=PrefixMask.BIDIRECTIONAL):
+def training_forward(model, batch, mask=PrefixMask.BIDIRECTIONAL, text_rows_only=False):
     """
     The same functions as inference, padded and batched.
 
     The trunk sees images, prompt and, causally, the answer; the expert sees images, prompt and the noisy chunk, never
     the answer (openpi `pi0.compute_loss`, with the answer appended). `x_t = t * noise + (1 - t) * actions`, target
-    `noise - actions`.
+    `noise - actions`. With `text_rows_only` the last layer carries on those rows only that predict
+    text, and `hidden` is None.
     """
     samples, views = batch.images.shape[:2]
     image = model.vision(batch.images.flatten(0, 1)).view(samples, -1, model.config.trunk_width).to(model.dtype)
@@ -68,11 +69,14 @@ def training_forward(model, batch, mask=PrefixMask.BIDIRECTIONAL):
     sees = present[:, None, :] & present[:, :, None] & (block[None, :] <= block[:, None])
     cache = []
 
+    last = count + batch.prompt_mask.long().sum(1) - 1
+    start = int(last.min()) if text_rows_only else 0
+
     def over_trunk(i, q, k, v):
         cache.append((k[:, :prefix], v[:, :prefix]))
-        return attend_batch(q, k, v, sees)
+        return attend_batch(q, k, v, sees[:, -q.shape[1]:])
 
-    hidden = model.trunk(x, model.turn_at(positions), over_trunk)
+    hidden = model.trunk(x, model.turn_at(positions), over_trunk, (slice(None), slice(start, None)))
 
     time = batch.time[:, None, None]
     noisy = time * batch.noise + (1 - time) * batch.actions
@@ -90,9 +94,9 @@ def training_forward(model, batch, mask=PrefixMask.BIDIRECTIONAL):
     action_loss = (velocity - (batch.noise - batch.actions)).square()
 
     # The answer's first token is predicted by the last prompt token, wherever padding put it.
-    last = count + batch.prompt_mask.long().sum(1) - 1
-    before = torch.cat((hidden[torch.arange(samples, device=device), last][:, None], hidden[:, prefix:]), 1)[:, :answer]
+    first = hidden[torch.arange(samples, device=device), last - start][:, None]
+    before = torch.cat((first, hidden[:, prefix - start:]), 1)[:, :answer]
     logits = model.logits(before)
     text_loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), batch.answer.flatten(),
                                                   reduction='none').view(samples, answer) * batch.answer_wanted
-    return TrainingOutput(velocity, action_loss, logits, text_loss, hidden[:, :prefix])
+    return TrainingOutput(velocity, action_loss, logits, text_loss, None if text_rows_only else hidden[:, :prefix])

@@ -9,7 +9,7 @@ from oxygen_ros.sim.instructions import COLOURS, GOALS
 from oxygen_ros.sim.questions import ask, Facts, STEPS, subtask
 from oxygen_ros.train.demonstrations import PHASES
 
-SUBTASK_SHARE = 0.55
+SUBTASK_SHARE = 0.65
 NUMBERS = 256
 
 

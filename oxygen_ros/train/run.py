@@ -2,7 +2,6 @@
 import csv
 from dataclasses import asdict, dataclass
 import json
-import math
 from pathlib import Path
 import time
 
@@ -12,7 +11,6 @@ import torch
 
 from oxygen_ros.model import tensors
 from oxygen_ros.model.training import training_forward
-from oxygen_ros.train.batches import Batches
 from oxygen_ros.train.initial import fresh
 from oxygen_ros.train.losses import losses
 from oxygen_ros.train.validation import validate
@@ -23,7 +21,10 @@ COLUMNS = ('step', 'samples', 'flow', 'place', 'word', 'val_flow', 'val_joint_ra
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What a run is; `steps` fixes the cosine's length."""
+    """
+    What a run is. The rate stands still until the last `decay_share` of `steps`, so that a run can be made longer while
+    it stands still without having been another run until then.
+    """
 
     steps: int
     batch: int = 32
@@ -31,15 +32,15 @@ class RunConfig:
     last_rate_share: float = 0.02
     warm_up: int = 200
     decay: float = 0.02  # of matrices
+    decay_share: float = 0.3
     clip: float = 1.0
     average: float = 0.998  # of the weights kept for use
     seed: int = 0
 
     def rate_at(self, step):
-        """Learning rate: linear warm-up, then a cosine."""
-        cosine = 0.5 * (1 + math.cos(math.pi * min(1.0, step / self.steps)))
-        return self.rate * min(1.0, (step + 1) / self.warm_up) * (
-            self.last_rate_share + (1 - self.last_rate_share) * cosine)
+        """Learning rate: linear warm-up, level, linear decay."""
+        left = min(1.0, max(0.0, 1 - step / self.steps) / self.decay_share)
+        return self.rate * min(1.0, (step + 1) / self.warm_up) * max(left, self.last_rate_share)
 
 
 class Run:
@@ -115,7 +116,7 @@ class Run:
         batch = self.batches.batch(random, rows)
         for group in self.optimiser.param_groups:
             group['lr'] = config.rate_at(self.step)
-        now = losses(batch, training_forward(self.model, batch), self.batches.places, self.column_weight)
+        now = losses(batch, training_forward(self.model, batch, text_rows_only=True), self.batches.places, self.column_weight)
         self.optimiser.zero_grad()
         now.total.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip, foreach=True)
@@ -136,8 +137,3 @@ class Run:
             if new:
                 writer.writerow(COLUMNS)
             writer.writerow([row[0], row[1], *(f'{x:.5g}' for x in row[2:])])
-
-
-def make_batches(frames, profile, tokenizer, camera_noise=0.02):
-    """Batches for training, or without noise for validation."""
-    return Batches(frames, profile, tokenizer, camera_noise)

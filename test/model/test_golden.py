@@ -74,6 +74,8 @@ def test_joint_training_forward_equals_lerobot_and_has_gradients(model, io):
     near(out.action_loss, io['train_loss'])
     last = io['token_mask'].sum(1) - 1 + 48
     near(out.logits[:, 0], io['lm_logits'][torch.arange(2), last])
+    few = training_forward(model, batch, text_rows_only=True)
+    near(few.logits, out.logits), near(few.text_loss, out.text_loss), near(few.action_loss, out.action_loss)
     (out.action_loss.mean() + out.text_loss.sum()).backward()
     without = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0]
     assert without == []
