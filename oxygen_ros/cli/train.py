@@ -26,6 +26,7 @@ def run(arguments):
     from oxygen_ros.profile.load import load_profile
     from oxygen_ros.profile.tokenizer import find_tokenizer
     from oxygen_ros.train.batches import Batches
+    from oxygen_ros.train.curves import draw
     from oxygen_ros.train.demonstrations import load, record, VALIDATION_SHARD
     from oxygen_ros.train.run import Run, RunConfig
     from oxygen_ros.train.validation import validation_batch
@@ -49,5 +50,6 @@ def run(arguments):
                    batches, (held_out, *validation_batch(held_out, 300)), begin_with)
     with tqdm(total=arguments.steps, initial=training.step, desc='training', unit='step') as bar:
         training.advance(arguments.steps, bar=bar)
-    print(f'weights: {training.folder / "model.safetensors"}; curves: {training.folder / "curves.csv"}')
+    draw(training.folder / 'curves.csv', training.folder / 'curves.png')
+    print(f'weights: {training.folder / "model.safetensors"}; curves: {training.folder / "curves.png"}')
     return 0

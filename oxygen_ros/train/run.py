@@ -116,7 +116,8 @@ class Run:
         batch = self.batches.batch(random, rows)
         for group in self.optimiser.param_groups:
             group['lr'] = config.rate_at(self.step)
-        now = losses(batch, training_forward(self.model, batch, text_rows_only=True), self.batches.places, self.column_weight)
+        output = training_forward(self.model, batch, text_rows_only=True)
+        now = losses(batch, output, self.batches.places, self.column_weight)
         self.optimiser.zero_grad()
         now.total.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip, foreach=True)
