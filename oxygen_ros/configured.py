@@ -49,7 +49,8 @@ class Configured:
     def state(self, now_ns):
         """(state, detail) of the active node."""
         limits, tick = self.runner.limits, self.loop.last
-        complaints = self.inputs.lateness(
+        complaints = [] if self.timeline.started else ['simulated time has not begun: nothing on /clock']
+        complaints += self.inputs.lateness(
             now_ns, limits.image_max_age_s, limits.joint_max_age_s, limits.instruction_timeout_s)
         complaints += [*self.inputs.refusals(), self.inputs.spread(limits.sync_tolerance_s)]
         complaints += self.qos_problems.values()

@@ -1,0 +1,115 @@
+"""The control loop: posted calls first, then a tick, on a schedule that does not drift."""
+from types import SimpleNamespace
+
+import numpy as np
+
+from oxygen_ros import control_loop
+from oxygen_ros.control_loop import ControlLoop, Lateness
+
+
+class Recorder:
+    """Stands for the controller: remembers the calls."""
+
+    moving = False
+
+    def __init__(self):
+        self.calls = []
+
+    def tick(self, now_ns):
+        self.calls.append(('tick', now_ns))
+        command = None if len(self.calls) % 2 else np.array([1.0])
+        return SimpleNamespace(command=command, source='fresh', reason='')
+
+    def offer(self, chunk, now_ns):
+        self.calls.append(('offer', chunk, now_ns))
+        return 'too old'
+
+    def stop(self, reason):
+        self.calls.append(('stop', reason))
+
+
+def loop_of(rate_hz=60.0, **options):
+    timeline = SimpleNamespace(now_ns=lambda: 42)
+    return ControlLoop(Recorder(), timeline, rate_hz, **options)
+
+
+def test_posted_calls_are_made_before_the_tick_in_order_and_answered():
+    loop, answers = loop_of(), []
+    loop.post('offer', 'chunk', 7, then=answers.append)
+    loop.post('stop', 'because')
+    loop.tick()
+    assert loop.controller.calls == [('offer', 'chunk', 7), ('stop', 'because'), ('tick', 42)]
+    assert answers == ['too old']
+    loop.tick()
+    assert len(loop.controller.calls) == 4
+
+
+def test_only_ticks_that_command_are_published():
+    published = []
+    loop = loop_of(publish=published.append)
+    for _ in range(4):
+        loop.tick()
+    assert len(published) == 2 and loop.ticks == 4
+
+
+class FakeTime:
+    """A steady clock for the loop's thread: sleeping moves it, and now and then the sleeper wakes late."""
+
+    def __init__(self, loop, ticks, late_ns=lambda number: 0):
+        self.now, self.loop, self.ticks, self.late_ns = 1_000_000_000, loop, ticks, late_ns
+        self.at = []
+
+    def monotonic_ns(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += round(seconds * 1e9) + self.late_ns(len(self.at))
+        self.at.append(self.now)
+        if len(self.at) >= self.ticks:
+            self.loop._stopping.set()
+
+
+def run(monkeypatch, rate_hz, ticks, late_ns=lambda number: 0):
+    loop = loop_of(rate_hz)
+    clock = FakeTime(loop, ticks, late_ns)
+    monkeypatch.setattr(control_loop, 'time', clock)
+    loop._run()
+    assert loop.failure is None
+    return loop, clock
+
+
+def test_the_period_is_exact_for_rates_that_are_no_whole_milliseconds(monkeypatch):
+    for rate_hz in (50.0, 60.0, 70.0, 1.0, 200.0, 33.3):
+        loop, clock = run(monkeypatch, rate_hz, 1000)
+        mean_s = (clock.at[-1] - clock.at[0]) / 999 / 1e9
+        assert abs(mean_s * rate_hz - 1) < 1e-6
+        assert loop.lost == 0 and loop.ticks == 1000
+
+
+def test_a_late_tick_does_not_move_the_others(monkeypatch):
+    loop, clock = run(monkeypatch, 50.0, 100, lambda number: 5_000_000 if number == 10 else 0)
+    assert clock.at[10] - clock.at[9] == 25_000_000 and clock.at[11] - clock.at[10] == 15_000_000
+    assert loop.lost == 0
+    assert loop.late.percentile(100) == 5.0 and loop.late.percentile(50) == 0.0
+
+
+def test_periods_that_passed_without_a_tick_are_counted_and_not_made_up_for(monkeypatch):
+    loop, clock = run(monkeypatch, 50.0, 20, lambda number: 65_000_000 if number == 10 else 0)
+    assert loop.lost == 3 and loop.ticks == 20
+    assert clock.at[11] - clock.at[10] == 15_000_000
+
+
+def test_an_exception_in_a_tick_ends_the_loop_and_is_kept():
+    loop = loop_of(200.0)
+    loop.controller.tick = None
+    loop.start()
+    loop._thread.join(5)
+    assert isinstance(loop.failure, TypeError) and not loop.running
+
+
+def test_lateness_is_bounded():
+    late = Lateness(size=10)
+    assert late.percentile(99) == 0.0
+    for i in range(100):
+        late.add(i * 1e6)
+    assert late.percentile(0) == 90.0 and late.percentile(100) == 99.0
