@@ -17,6 +17,8 @@ def generate_launch_description():
     arguments = [
         DeclareLaunchArgument('params_file', default_value=os.path.join(share, 'config', 'aloha.yaml'),
                               description="The node's parameters (YAML)."),
+        DeclareLaunchArgument('robot_params_file', default_value=os.path.join(share, 'config', 'sim.yaml'),
+                              description="The simulated robot's parameters (YAML)."),
         DeclareLaunchArgument('namespace', default_value='', description='Namespace of robot and node.'),
         DeclareLaunchArgument('use_sim_time', default_value='false',
                               description='Run in simulated time, which the robot publishes on /clock.'),
@@ -28,7 +30,8 @@ def generate_launch_description():
     robot = Node(
         package='oxygen_ros', executable='sim', name='robot', namespace=LaunchConfiguration('namespace'),
         output='screen',
-        parameters=[{'use_sim_time': ParameterValue(LaunchConfiguration('use_sim_time'), value_type=bool)}],
+        parameters=[LaunchConfiguration('robot_params_file'), {
+            'use_sim_time': ParameterValue(LaunchConfiguration('use_sim_time'), value_type=bool)}],
         ros_arguments=['--log-level', LaunchConfiguration('log_level')])
     node = IncludeLaunchDescription(
         PythonLaunchDescriptionSource(os.path.join(share, 'launch', 'oxygen.launch.py')),

@@ -3,7 +3,6 @@ import ast
 import importlib.util
 import os
 from pathlib import Path
-import re
 import subprocess
 import sys
 
@@ -41,7 +40,8 @@ def tree_of(path):
 def installed_executables():
     """Executables that CMakeLists.txt installs."""
     cmake = (ROOT / 'CMakeLists.txt').read_text()
-    verbs = re.search(r'foreach\(_verb ([^)]*)\)', cmake).group(1).split()
+    assert 'CONFIGURE_DEPENDS oxygen_ros/cli/[a-z]*.py)' in cmake
+    verbs = [path.stem for path in (ROOT / 'oxygen_ros' / 'cli').glob('[a-z]*.py')]
     assert 'install(PROGRAMS scripts/verb DESTINATION lib/${PROJECT_NAME} RENAME ${_verb})' in cmake
     return {*verbs, 'oxygen_ros'}
 

@@ -14,6 +14,7 @@ import time
 
 def add_arguments(parser):
     parser.add_argument('--seconds', type=float, metavar='N', help='end after N seconds')
+    parser.add_argument('--params-file', metavar='YAML', help="the robot's parameters, for example config/sim.yaml")
     parser.add_argument('--replay', metavar='PATH', help='publish recorded pictures, without MuJoCo and EGL')
     parser.add_argument('--json', type=Path, metavar='FILE', help='write what was counted to FILE at the end')
     parser.add_argument('--parameters', action='store_true', help='list the ROS parameters and end')
@@ -55,9 +56,14 @@ def _simulate(arguments, ended):
     from rclpy.signals import SignalHandlerOptions
     from oxygen_ros.sim.executor import make_executor
     from oxygen_ros.sim.robot import Robot
-    ros = arguments.ros_arguments
+    ros = arguments.ros_arguments or ['--ros-args']
+    if arguments.params_file:
+        if not Path(arguments.params_file).is_file():
+            return _failed(f'there is no parameter file {arguments.params_file}')
+        # Before the caller's own, which win.
+        ros = [ros[0], '--params-file', arguments.params_file, *ros[1:]]
     if arguments.replay:
-        ros = [*(ros or ['--ros-args']), '-p', f'replay:={arguments.replay}']
+        ros = [*ros, '-p', f'replay:={arguments.replay}']
     # Its own handlers, so that the threads end before the context they publish through.
     rclpy.init(args=ros, signal_handler_options=SignalHandlerOptions.NO)
     robot = None
@@ -69,7 +75,11 @@ def _simulate(arguments, ended):
         print(f'sim: ready: {robot.describe()}', flush=True)
         end = time.monotonic() + (arguments.seconds or float('inf'))
         while not ended.is_set() and robot.failure is None and time.monotonic() < end:
-            executor.spin_once(timeout_sec=0.1)
+            try:
+                executor.spin_once(timeout_sec=0.1)
+            except Exception as error:  # a message that cannot be read, say; the robot goes on
+                robot.get_logger().error(f'a callback failed: {type(error).__name__}: {error}',
+                                         throttle_duration_sec=1.0)
         executor.remove_node(robot)
         robot.close()
         summary = robot.summary()
