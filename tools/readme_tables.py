@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""
+Write the README's parameter and message tables from the code: `python tools/readme_tables.py`.
+
+They stand between `<!-- begin NAME -->` and `<!-- end NAME -->`; a test compares them with the code.
+"""
+from pathlib import Path
+import re
+import sys
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from oxygen_ros.params import TABLE  # noqa: E402
+
+CHANGE = {'live': 'any time', 'configure': 'at configure', 'start': 'at start'}
+
+
+def parameters():
+    """One row a parameter: name, type, default, allowed values, meaning, when it may change."""
+    rows = ['| parameter | type | default | allowed | what | changes |', '|---|---|---|---|---|---|']
+    for row in TABLE:
+        default = '' if row.default is None else f'`{list(row.default) if isinstance(row.default, tuple) else row.default}`'
+        default = '' if default == '``' else default
+        rows.append(f'| `{row.name}` | {row.kind} | {default} | {row.allowed} | {row.description} | {CHANGE[row.change]} |')
+    return '\n'.join(rows)
+
+
+def message(path):
+    """One row a field of a .msg file, with the comment behind it."""
+    rows = [f'`oxygen_ros/msg/{path.stem}`', '', '| field | type | what |', '|---|---|---|']
+    for line in path.read_text().splitlines():
+        field = re.match(r'(?P<type>[\w/\[\]]+) (?P<name>\w+)\s+# (?P<what>.*)', line)
+        if field:
+            rows.append(f'| `{field["name"]}` | {field["type"]} | {field["what"]} |')
+    return '\n'.join(rows)
+
+
+def messages():
+    return '\n\n'.join(message(path) for path in sorted((ROOT / 'msg').glob('*.msg')))
+
+
+TABLES = {'parameters': parameters, 'messages': messages}
+
+
+def block(text, name):
+    """The text between the markers of `name`; ValueError where the README lacks them."""
+    found = re.search(rf'<!-- begin {name} -->\n(.*?)\n<!-- end {name} -->', text, re.DOTALL)
+    if not found:
+        raise ValueError(f'README.md has no block {name}')
+    return found[1]
+
+
+def main():
+    path = ROOT / 'README.md'
+    text = path.read_text()
+    for name, table in TABLES.items():
+        text = text.replace(block(text, name), table())
+    path.write_text(text)
+
+
+if __name__ == '__main__':
+    main()
