@@ -22,6 +22,8 @@ def add_arguments(parser):
     parser.add_argument('--instruction', default=DEFAULT_INSTRUCTION, help='what the robot shall do')
     parser.add_argument('--params-file', type=Path, help='node parameters; default: the shipped config/aloha.yaml')
     parser.add_argument('--directory', type=Path, help='where to record; default: recordings/<date and time>')
+    parser.add_argument('--bag', type=Path, metavar='DIR', help='folder of the bag; default: bag in that directory')
+    parser.add_argument('--no-bag', action='store_true', help='record no bag and make no report')
 
 
 def run(arguments):
@@ -33,6 +35,10 @@ def run(arguments):
         return 2
     from oxygen_ros.demo.session import Session
     directory = arguments.directory or Path('recordings') / time.strftime('%Y-%m-%d-%H%M%S')
+    bag = None if arguments.no_bag else arguments.bag or directory / 'bag'
+    if bag and bag.exists():
+        print(f'demo: {bag} exists already; give another folder for the bag', file=sys.stderr)
+        return 2
     directory.mkdir(parents=True, exist_ok=True)
-    session = Session(directory, arguments.instruction, arguments.params_file, dict(os.environ))
+    session = Session(directory, arguments.instruction, arguments.params_file, bag, dict(os.environ))
     return session.run(arguments.seconds, START_TIMEOUT_S, arguments.json)

@@ -44,10 +44,11 @@ def control_rate_hz(params_file):
 class Session:
     """Starts robot and node, gives the instruction, watches, stops, sums up."""
 
-    def __init__(self, directory, instruction, params_file, environment):
+    def __init__(self, directory, instruction, params_file, bag, environment):
         self._directory = directory
         self._instruction = instruction
-        self._params_file = params_file or share.path('config', 'aloha.yaml')
+        self._params_file = params_file or share.config_folder() / 'aloha.yaml'
+        self._bag = bag
         environment.setdefault('ROS_DOMAIN_ID', str(free_domain()))
         transport.configure(environment)
         environment['PYTHONUNBUFFERED'] = '1'
@@ -71,6 +72,8 @@ class Session:
             with Processes(self._directory, self._environment) as processes:
                 processes.start('sim', 'sim')
                 processes.start('node', 'node', '--params-file', self._params_file)
+                if self._bag:
+                    processes.start('record', 'record', self._bag)
                 try:
                     self._wait_for_commands(executor, monitor, processes, start_timeout_s)
                     self._watch(executor, monitor, processes, seconds)
@@ -87,10 +90,22 @@ class Session:
             if json_file:
                 summary.write(figures, json_file)
             print(summary.screen(figures, monitor, self._directory))
+            self._report()
         finally:
             node.destroy_node()
             rclpy.try_shutdown()
         return status
+
+    def _report(self):
+        if not self._bag:
+            return
+        try:
+            from oxygen_ros.report.build import report_of_bag
+            page = self._directory / 'report.html'
+            report_of_bag(self._bag, page)
+            print(f'  {"page":<20}{page}')
+        except (ImportError, OSError, ValueError) as error:
+            print(f'demo: no report: {error}', file=sys.stderr)
 
     def _wait_for_commands(self, executor, monitor, processes, timeout_s):
         """Give the instruction once the node listens, and return when it commands."""
