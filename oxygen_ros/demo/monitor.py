@@ -35,11 +35,8 @@ class Monitor:
         node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, RELIABLE_10)
 
     def instruct(self, text):
-        """Publish an instruction; returns whether anyone is subscribed to it yet."""
-        if not self._instruction.get_subscription_count():
-            return False
+        """Publish an instruction."""
         self._instruction.publish(String(data=text))
-        return True
 
     def ask(self, text):
         """Publish a question; its answer comes as a stream of the task `question`."""

@@ -111,16 +111,20 @@ class Session:
         """Give the instruction once the node listens, and return when it commands."""
         print(f'demo: starting the simulated robot and the node; instruction: {self._instruction!r}')
         deadline_s = time.monotonic() + timeout_s
-        instructed = False
-        said = ''
+        instructed_s = 0.0
+        said, said_s = '', 0.0
         while not monitor.command_times_s:
             executor.spin_once(timeout_sec=0.1)
             processes.check()
-            instructed = instructed or monitor.instruct(self._instruction)
+            # Said again until the node reports it: the first one may have met other subscribers only. Equal text is
+            # no new instruction.
+            if monitor.status and not monitor.status.instruction_id and time.monotonic() > instructed_s + 0.5:
+                monitor.instruct(self._instruction)
+                instructed_s = time.monotonic()
             state = f'{monitor.status.state}: {monitor.status.detail}' if monitor.status else 'the node is not up yet'
-            if state != said:
-                print(f'demo: {state}')
-                said = state
+            if state != said and time.monotonic() > said_s + 1.0:
+                print(f'demo: {state}', flush=True)
+                said, said_s = state, time.monotonic()
             if time.monotonic() > deadline_s:
                 raise TimeoutError(f'no joint command within {timeout_s:.0f} s; the node says: {state}')
 
