@@ -17,6 +17,7 @@ from oxygen_ros.demo.processes import Crashed, Processes
 
 REFRESH_S = 0.2
 LIVE_TEXT_WIDTH = 44
+CAMERA = 'tight/image_raw'  # the block task's camera, nearer than the top one
 
 
 def free_domain():
@@ -70,8 +71,9 @@ class Session:
         status = 0
         try:
             with Processes(self._directory, self._environment) as processes:
-                processes.start('sim', 'sim')
-                processes.start('node', 'node', '--params-file', self._params_file)
+                processes.start('sim', 'sim', '--ros-args', '-p', 'task:=blocks')
+                processes.start('node', 'node', '--params-file', self._params_file,
+                                '--ros-args', '-r', f'top/image_raw:={CAMERA}')
                 if self._bag:
                     processes.start('record', 'record', self._bag)
                 try:
