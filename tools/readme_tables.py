@@ -20,9 +20,10 @@ def parameters():
     """One row a parameter: name, type, default, allowed values, meaning, when it may change."""
     rows = ['| parameter | type | default | allowed | what | changes |', '|---|---|---|---|---|---|']
     for row in TABLE:
-        default = '' if row.default is None else f'`{list(row.default) if isinstance(row.default, tuple) else row.default}`'
-        default = '' if default == '``' else default
-        rows.append(f'| `{row.name}` | {row.kind} | {default} | {row.allowed} | {row.description} | {CHANGE[row.change]} |')
+        value = list(row.default) if isinstance(row.default, tuple) else row.default
+        default = '' if value in (None, '') else f'`{value}`'
+        cells = f'`{row.name}`', row.kind, default, row.allowed, row.description, CHANGE[row.change]
+        rows.append(f'| {" | ".join(cells)} |')
     return '\n'.join(rows)
 
 
