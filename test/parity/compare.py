@@ -111,7 +111,7 @@ def greedy(model, kv, length, hidden, count):
     return tokens
 
 
-def processor_of(folder, table):
+def processor_of(folder, table, tokenizer=SMALL):
     """Processor from the folder that LeRobot saved and the names that it does not save."""
     found, facts = read_found_statistics(folder), read_facts(folder)
     names = tuple(table['names'])
@@ -121,7 +121,7 @@ def processor_of(folder, table):
         normalisation=found.state_mode, action_normalisation=found.action_mode, normalisation_rule=found.rule,
         delta=tuple(table['relative'] and 'gripper' not in name for name in names))
     agree(profile, facts, found)
-    return Processor(profile, Tokenizer(SMALL))
+    return Processor(profile, Tokenizer(tokenizer))
 
 
 class Observed:
