@@ -25,7 +25,7 @@ class Listener:
         self._node = node
         self._parts = parts
         self._on_stop = on_stop
-        self._subscriptions = []
+        self.subscriptions = []
         for view, stream in parts.inputs.views.items():
             self._subscribe(IMAGE_TYPES[params[f'image.{view}.transport']], stream.topic,
                             partial(self._on_image, stream), qos.image())
@@ -36,9 +36,9 @@ class Listener:
         self._subscribe(Empty, 'heartbeat', self._on_heartbeat, qos.command())
 
     def close(self):
-        for subscription in self._subscriptions:
+        for subscription in self.subscriptions:
             self._node.destroy_subscription(subscription)
-        self._subscriptions.clear()
+        self.subscriptions.clear()
 
     def _subscribe(self, kind, topic, callback, profile):
         def guarded(data):
@@ -46,7 +46,7 @@ class Listener:
                 callback(data)
             except Exception as error:
                 self._refuse(topic, error)
-        self._subscriptions.append(self._node.create_subscription(
+        self.subscriptions.append(self._node.create_subscription(
             kind, topic, guarded, profile, raw=True, qos_overriding_options=qos.overrides(),
             event_callbacks=SubscriptionEventCallbacks(
                 incompatible_qos=partial(incompatible, self._node, self._parts, topic, 'a publisher'))))

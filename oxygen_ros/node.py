@@ -55,6 +55,16 @@ class OxygenNode(LifecycleNode):
     def active(self):
         return self._listener is not None
 
+    @property
+    def parts(self):
+        """What configure made, None before that."""
+        return self._parts
+
+    @property
+    def listener(self):
+        """The inputs' subscriptions, None while the node is not active."""
+        return self._listener
+
     def start(self):
         """Configure and activate; return why that failed, or ''."""
         for trigger in (self.trigger_configure, self.trigger_activate):

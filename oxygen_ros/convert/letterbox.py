@@ -25,7 +25,9 @@ def letterbox(image, size, antialias=True):
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3:
         raise ValueError(f'letterbox takes uint8 [h, w, 3], got {image.dtype} {list(image.shape)}')
     height, width = image.shape[:2]
-    pixels = torch.from_numpy(np.ascontiguousarray(image)).permute(2, 0, 1)[None]  # [1, 3, h, w]
+    # A decoded message may be a read-only view, which torch does not take.
+    image = np.require(image, requirements=['C', 'W'])
+    pixels = torch.from_numpy(image).permute(2, 0, 1)[None]  # [1, 3, h, w]
     if (height, width) != (size, size):
         target = fitted(height, width, size)
         if antialias:

@@ -1,0 +1,1 @@
+"""Faults injected into a running robot and node, and a judge that trusts neither."""

@@ -1,0 +1,114 @@
+"""Random and mutated messages on every input of a node in this process, without a network between."""
+from contextlib import contextmanager
+import os
+import random
+import sys
+import time
+
+import rclpy
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import CompressedImage, Image, JointState
+from std_msgs.msg import Bool, Empty, String
+
+from oxygen_ros.chaos import mutate
+from oxygen_ros.listener import decode
+from oxygen_ros.node import OxygenNode
+from oxygen_ros.share import config_file
+
+WARM_SHARE = 0.2  # of the messages, before memory is compared: caches and pools have filled by then
+
+
+def resident_mb():
+    """Resident memory of this process, 0.0 where the system does not tell."""
+    try:
+        with open('/proc/self/statm') as file:
+            return int(file.read().split()[1]) * 4096 / 2**20
+    except OSError:
+        return 0.0
+
+
+@contextmanager
+def middleware_silenced():
+    """The middleware prints a line a broken message, past Python; nobody wants a million of them."""
+    sys.stderr.flush()
+    kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nothing)
+
+
+def samples_of(kind, joints):
+    """Serialised good messages of a type, to be mutated."""
+    names, positions = list(joints), [0.1] * len(joints)
+    good = {
+        Image: [Image(height=6, width=8, step=24, encoding='rgb8', data=bytes(144)),
+                Image(height=6, width=8, step=16, encoding='yuyv', data=bytes(96)),
+                Image(height=6, width=8, step=8, encoding='bayer_rggb8', data=bytes(48))],
+        CompressedImage: [CompressedImage(format='jpeg', data=b'\xff\xd8\xff\xe0' + bytes(60))],
+        JointState: [JointState(name=names, position=positions), JointState(name=names[:3], position=positions[:3])],
+        String: [String(data='put the red block on the left'), String(data=''), String(data='Räum \u200b auf')],
+        Bool: [Bool(), Bool(data=True)], Empty: [Empty()]}
+    return [serialize_message(message) for message in good[kind]]
+
+
+def pester_node(count, seed, params_file=None):
+    """
+    Give `count` broken messages to each input; gives what became of them.
+
+    `crashes` counts exceptions that a callback let out, any of which would have ended the executor.
+    """
+    rclpy.init(args=[
+        '--ros-args', '--log-level', 'fatal', '--params-file', str(params_file or config_file('aloha.yaml')),
+        '-p', 'engine.fake:=true', '-p', 'realtime_priority:=0'])
+    node = OxygenNode()
+    try:
+        problem = node.start()
+        if problem:
+            raise RuntimeError(problem)
+        with middleware_silenced():
+            return _pester(node, count, random.Random(seed))
+    finally:
+        node.end()
+        node.destroy_node()
+        rclpy.try_shutdown()
+
+
+def _pester(node, count, source):
+    parts, inputs = node.parts, node.listener.subscriptions
+    views = {stream.topic: view for view, stream in parts.inputs.views.items()}
+    transports = {view: node.parameters[f'image.{view}.transport'] for view in views.values()}
+    good = {s.topic_name: samples_of(s.msg_type, parts.profile.joints) for s in inputs}
+    crashes, examples, decoded, undecoded, before_mb = 0, [], 0, 0, 0.0
+    start_s = time.monotonic()
+    for i in range(count):
+        if i == int(count * WARM_SHARE):
+            before_mb = resident_mb()
+        for subscription in inputs:
+            data = mutate.any_of(source, good[subscription.topic_name])
+            try:
+                subscription.callback(data)
+                view = views.get(subscription.topic_name) or views.get(subscription.topic_name.lstrip('/'))
+                if view is not None:
+                    try:
+                        decode(transports, view, data)
+                        decoded += 1
+                    except ValueError:
+                        undecoded += 1
+            except Exception as error:
+                crashes += 1
+                examples.append(f'{subscription.topic_name}: {type(error).__name__}: {error}')
+        if parts.emergency or parts.stopped:
+            parts.emergency, parts.stopped = False, ''
+            parts.loop.post('resume', parts.timeline.now_ns())
+    seconds, after_mb = time.monotonic() - start_s, resident_mb()
+    return {
+        'messages': count * len(inputs), 'inputs': sorted(s.topic_name for s in inputs), 'crashes': crashes,
+        'examples': examples[:10], 'images_decoded': decoded, 'images_refused': undecoded,
+        'messages_refused': parts.messages_refused + sum(stream.refused for stream in parts.inputs.streams()),
+        'engine_failure': parts.failure(), 'timing': {
+            'seconds': round(seconds, 2), 'begin_mb': round(before_mb, 1), 'end_mb': round(after_mb, 1),
+            'grown_mb': round(after_mb - before_mb, 2)}}

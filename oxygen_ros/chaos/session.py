@@ -1,0 +1,238 @@
+"""One chaos run: robot, relay, node and recorder; faults one after the other; then the verdict."""
+from pathlib import Path
+import platform
+import random
+import signal
+import time
+
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+import numpy as np
+import rclpy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from std_srvs.srv import Trigger
+import yaml
+
+from oxygen_ros.chaos.faults import schedule
+from oxygen_ros.chaos.fleet import Fleet
+from oxygen_ros.chaos.judge import Allowed, judge, Phase
+from oxygen_ros.chaos.relay import Relay
+from oxygen_ros.msg import EngineStatus
+
+START_S = 120.0
+PAUSE_S = (1.5, 3.0)  # between faults: time in which the arm must be commanding
+TEXTS = ('put the red block on the left', 'put the blue block on the right', 'Räum den grünen Block weg')
+LATCHED = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+def settings_of(params_file):
+    """(control rate, image topics) of a parameter file of the node."""
+    for section in yaml.safe_load(Path(params_file).read_text()).values():
+        table = (section or {}).get('ros__parameters', {})
+        topics = [value for name, value in table.items() if name.startswith('image.') and name.endswith('.topic')]
+        if topics:
+            return float(table.get('control_rate_hz', 60.0)), topics
+    raise ValueError(f'{params_file} names no image topic')
+
+
+class Session:
+    """Runs faults for a time; `say(text)` shows progress."""
+
+    def __init__(self, directory, environment, params_file, limits_file, seed, say=print, robot=('sim',)):
+        self.directory, self.environment = Path(directory), environment
+        self.params_file, self.allowed = params_file, Allowed.read(limits_file)
+        self.rate_hz, self.topics = settings_of(params_file)
+        self.seed, self.random, self.say, self.robot = seed, random.Random(seed), say, robot
+        self.phases, self.unrecovered = [], []
+        self.status, self._status_s = None, 0.0
+
+    def run(self, minutes):
+        """Give the figures of a run, as the JSON file has them; RuntimeError where it could not start."""
+        from rclpy.executors import SingleThreadedExecutor
+        rclpy.init()
+        node = rclpy.create_node('chaos')
+        self.executor = SingleThreadedExecutor()
+        self.executor.add_node(node)
+        node.create_subscription(EngineStatus, 'oxygen/status', self._on_status, LATCHED)
+        self.relay = Relay(node, self.topics, self.random)
+        self._services = {name: node.create_client(Trigger, f'oxygen/{name}') for name in ('stop', 'resume', 'reset')}
+        self._transition = node.create_client(ChangeState, 'oxygen/change_state')
+        record_file = self.directory / 'record.npz'
+        try:
+            with Fleet(self.directory, self.environment) as self.fleet:
+                self.fleet.start('recorder', 'oxygen_ros.chaos.recorder', record_file)
+                remaps = [part for topic in (*self.topics, 'joint_states')
+                          for part in ('-r', f'{topic}:=raw/{topic}')]
+                self.fleet.start('robot', 'oxygen_ros', *self.robot, '--ros-args', *remaps)
+                self.fleet.start('node', 'oxygen_ros', 'node', '--params-file', self.params_file)
+                self._bring_up()
+                begin_ns, before_mb = time.time_ns(), self.fleet.memory_mb('node')
+                self._faults(time.monotonic() + minutes * 60)
+                end_ns, after_mb = time.time_ns(), self.fleet.memory_mb('node')
+        finally:
+            node.destroy_node()
+            rclpy.try_shutdown()
+        with np.load(record_file) as record:
+            verdict = judge(dict(record), self.phases, self.allowed, self.rate_hz, begin_ns, end_ns)
+        kinds = [phase.kind for phase in self.phases]
+        return {
+            'minutes': round((end_ns - begin_ns) / 60e9, 3), 'seed': self.seed, 'faults_injected': len(kinds),
+            'by_kind': {kind: kinds.count(kind) for kind in sorted(set(kinds))},
+            'unsafe_commands': verdict.unsafe_commands, 'unsafe_by_kind': dict(verdict.unsafe),
+            'unsafe_examples': verdict.examples, 'unrecovered': len(self.unrecovered),
+            'unrecovered_kinds': self.unrecovered, 'commanding_share': round(verdict.commanding_share, 4),
+            'ticks_lost': verdict.ticks_lost, 'tick_late_ms_p99': round(verdict.tick_late_ms_p99, 3),
+            'memory_mb': {'node_begin': before_mb, 'node_end': after_mb}, 'host': platform.node()}
+
+    # --- the run
+
+    def _bring_up(self):
+        self.say('starting robot, node and recorder')
+        if not self._until(lambda: self.relay.connected and self.relay.images and self.relay.joint_states, START_S):
+            raise RuntimeError(f'not connected within {START_S:.0f} s: {self._words()}')
+        self.relay.instruct(TEXTS[0])
+        if not self._until(self._running, START_S):
+            raise RuntimeError(f'the node does not run within {START_S:.0f} s: {self._words()}')
+        self._until(lambda: False, 3.0)
+
+    def _faults(self, end_s):
+        faults = schedule(self.random)
+        while time.monotonic() < end_s:
+            fault = next(faults)
+            if fault.heavy and end_s - time.monotonic() < fault.recover_s / 2:
+                continue
+            self._until(lambda: False, self.random.uniform(*PAUSE_S))
+            start_ns = time.time_ns()
+            self._inject(fault)
+            end_ns = time.time_ns()
+            recovered = self._until(self._running, fault.recover_s)
+            self.phases.append(Phase(
+                fault.kind, start_ns, end_ns,
+                None if fault.rest_after_s is None else start_ns + round(fault.rest_after_s * 1e9),
+                time.time_ns() if recovered else None))
+            took_s = (time.time_ns() - end_ns) / 1e9
+            self.say(f'{len(self.phases):4d} {fault.kind:22} {(end_ns - start_ns) / 1e9:5.1f} s, '
+                     + (f'running again after {took_s:.1f} s' if recovered else f'NOT RECOVERED: {self._words()}'))
+            if not recovered:
+                self.unrecovered.append(fault.kind)
+                self._rescue()
+
+    def _inject(self, fault):
+        seconds = self.random.uniform(*fault.seconds)
+        begin, end = INJECT.get(fault.kind, (None, None))
+        self.relay.fault = fault.kind
+        repeat = begin(self) if begin else None
+        until_s, due_s = time.monotonic() + seconds, 0.0
+        while time.monotonic() < until_s:
+            if callable(repeat) and time.monotonic() >= due_s:
+                due_s = time.monotonic() + 0.02
+                repeat()
+            self._spin()
+        self.relay.fault = ''
+        if end:
+            end(self)
+
+    def _rescue(self):
+        """Bring the node back by hand, so that the rest of the run says something."""
+        self.relay.press(False)
+        self._call('resume')
+        self.relay.instruct(TEXTS[0])
+        if not self._until(self._running, 20.0):
+            self.fleet.kill('node')
+            self.fleet.restart('node')
+            self._after_restart()
+            self._until(self._running, START_S)
+
+    def _running(self):
+        """True where a status newer than a moment ago says so."""
+        return self.status is not None and self.status.state == 'running' and time.monotonic() - self._status_s < 2.5
+
+    def _words(self):
+        said = f'{self.status.state}: {self.status.detail}' if self.status else 'no status'
+        return f'{said}; {self.fleet.dead()}' if self.fleet.dead() else said
+
+    def _on_status(self, message):
+        self.status, self._status_s = message, time.monotonic()
+
+    def _spin(self):
+        self.executor.spin_once(timeout_sec=0.005)
+        self.relay.turn()
+
+    def _until(self, condition, timeout_s):
+        """Spin until a condition holds; False where it did not within the time."""
+        end_s = time.monotonic() + timeout_s
+        while time.monotonic() < end_s:
+            self._spin()
+            if condition():
+                return True
+        return False
+
+    def _forget_status(self):
+        self.status = None
+
+    # --- acts of single faults
+
+    def _call(self, name):
+        client = self._services[name]
+        if client.service_is_ready():
+            future = client.call_async(Trigger.Request())
+            self._until(future.done, 3.0)
+
+    def _change(self, transition):
+        if self._transition.service_is_ready():
+            request = ChangeState.Request()
+            request.transition.id = transition
+            future = self._transition.call_async(request)
+            self._until(future.done, 10.0)
+
+    def _after_restart(self):
+        """A new node knows no instruction: give it again when it listens."""
+        self._forget_status()
+        self._until(lambda: self.status is not None and self.status.state in ('waiting', 'running'), START_S)
+        self._until(lambda: self.relay.connected, 10.0)
+        self.relay.instruct(TEXTS[0])
+
+    def _kill_subscriber(self):
+        self.fleet.start('bystander', 'oxygen_ros.chaos.recorder', self.directory / 'bystander.npz')
+        self._until(lambda: False, 1.5)
+        self.fleet.kill('bystander')
+
+    def _load(self):
+        for i in range(2):
+            self.fleet.start(f'load{i}', 'oxygen_ros.chaos.load')
+
+    def _unload(self):
+        for i in range(2):
+            self.fleet.kill(f'load{i}')
+
+    def _release(self):
+        self.relay.press(False)
+        self._until(lambda: False, 0.2)
+        self._call('resume')
+
+
+def _restarted(session):
+    session.fleet.restart('node')
+    session._after_restart()
+
+
+# kind -> (act at the start, which may give what is to be repeated 50 times a second; act at the end)
+INJECT = {
+    'instruction_repeated': (lambda s: lambda: s.relay.instruct(TEXTS[0]), None),
+    'instruction_changed': (lambda s: s.relay.instruct(s.random.choice(TEXTS[1:])),
+                            lambda s: s.relay.instruct(TEXTS[0])),
+    'instruction_empty': (lambda s: s.relay.instruct(' '), lambda s: s.relay.instruct(TEXTS[0])),
+    'instruction_bytes': (lambda s: s.relay.instruct(b'put \xff\xfe the block'), None),
+    'questions': (lambda s: lambda: s.relay.ask('what do you see?'), None),
+    'emergency_stop': (lambda s: s.relay.press(True), Session._release),
+    'stop_service': (lambda s: s._call('stop'), lambda s: s._call('resume')),
+    'reset_service': (lambda s: s._call('reset'), None),
+    'garbage': (lambda s: s.relay.pester, lambda s: (s._release(), s.relay.instruct(TEXTS[0]))),
+    'node_paused': (lambda s: s.fleet.signal('node', signal.SIGSTOP), lambda s: s.fleet.signal('node', signal.SIGCONT)),
+    'processor_load': (Session._load, Session._unload),
+    'subscriber_killed': (Session._kill_subscriber, None),
+    'deactivated': (lambda s: s._change(Transition.TRANSITION_DEACTIVATE),
+                    lambda s: (s._forget_status(), s._change(Transition.TRANSITION_ACTIVATE))),
+    'node_killed': (lambda s: s.fleet.kill('node'), _restarted),
+    'robot_killed': (lambda s: s.fleet.kill('robot'), lambda s: s.fleet.restart('robot')),
+}
