@@ -2,7 +2,6 @@
 from functools import partial
 
 from rclpy.event_handler import SubscriptionEventCallbacks
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import CompressedImage, Image, JointState
 from std_msgs.msg import Bool, Empty, String
 
@@ -64,7 +63,7 @@ class Listener:
         parts, now_ns = self._parts, self._parts.timeline.now_ns()
         stream, merger = parts.inputs.joints, parts.merger
         try:
-            taken = merger.merge_message(deserialize_message(data, JointState), now_ns)
+            taken = merger.merge_message(messages.deserialise(data, JointState), now_ns)
         except Exception as error:
             stream.refuse(sentence(error))
             self._node.get_logger().warning(stream.problem, throttle_duration_sec=1.0)
@@ -82,7 +81,7 @@ class Listener:
 
     def _on_instruction(self, data):
         parts, now_ns = self._parts, self._parts.timeline.now_ns()
-        instruction, change = parts.inputs.instruction.receive(deserialize_message(data, String).data, now_ns)
+        instruction, change = parts.inputs.instruction.receive(messages.deserialise(data, String).data, now_ns)
         parts.inputs.instruction = instruction
         if change is not Change.REPEATED:
             parts.loop.post('instruction', instruction.instruction_id, instruction.text, now_ns)
@@ -90,7 +89,7 @@ class Listener:
         parts.worker.wake()
 
     def _on_question(self, data):
-        parts, text = self._parts, clean(deserialize_message(data, String).data)
+        parts, text = self._parts, clean(messages.deserialise(data, String).data)
         if parts.runner.question is None:
             raise ValueError(f'profile {parts.profile.name} cannot answer questions')
         if not text:
@@ -100,7 +99,7 @@ class Listener:
         parts.worker.wake()
 
     def _on_emergency_stop(self, data):
-        self._parts.emergency = deserialize_message(data, Bool).data
+        self._parts.emergency = messages.deserialise(data, Bool).data
         if self._parts.emergency:
             self._on_stop('emergency stop')
 
@@ -112,7 +111,7 @@ def decode(transports, view, data):
     """Serialised picture of a view -> RGB uint8 [h, w, 3]; ValueError with a sentence. Engine's thread."""
     kind = IMAGE_TYPES[transports[view]]
     try:
-        message = deserialize_message(data, kind)
+        message = messages.deserialise(data, kind)
     except Exception as error:
         raise ValueError(f'{len(data)} bytes are no {kind.__name__}: {sentence(error)}') from None
     return images.to_rgb(message)
