@@ -24,7 +24,7 @@ def parameters():
         default = '' if value in (None, '') else f'`{value}`'
         cells = f'`{row.name}`', row.kind, default, row.allowed, row.description, CHANGE[row.change]
         rows.append(f'| {" | ".join(cells)} |')
-    return '\n'.join(rows)
+    return '\n'.join(rows) + '\n'
 
 
 def message(path):
@@ -34,29 +34,30 @@ def message(path):
         field = re.match(r'(?P<type>[\w/\[\]]+) (?P<name>\w+)\s+# (?P<what>.*)', line)
         if field:
             rows.append(f'| `{field["name"]}` | {field["type"]} | {field["what"]} |')
-    return '\n'.join(rows)
+    return '\n'.join(rows) + '\n'
 
 
 def messages():
-    return '\n\n'.join(message(path) for path in sorted((ROOT / 'msg').glob('*.msg')))
+    return '\n'.join(message(path) for path in sorted((ROOT / 'msg').glob('*.msg')))
 
 
 TABLES = {'parameters': parameters, 'messages': messages}
 
 
 def block(text, name):
-    """The text between the markers of `name`; ValueError where the README lacks them."""
-    found = re.search(rf'<!-- begin {name} -->\n(.*?)\n<!-- end {name} -->', text, re.DOTALL)
+    """The part of `text` between the markers of `name` as a slice; ValueError where they are missing."""
+    found = re.search(rf'<!-- begin {name} -->\n(.*?\n?)<!-- end {name} -->', text, re.DOTALL)
     if not found:
         raise ValueError(f'README.md has no block {name}')
-    return found[1]
+    return slice(*found.span(1))
 
 
 def main():
     path = ROOT / 'README.md'
     text = path.read_text()
     for name, table in TABLES.items():
-        text = text.replace(block(text, name), table())
+        place = block(text, name)
+        text = text[:place.start] + table() + text[place.stop:]
     path.write_text(text)
 
 
