@@ -50,11 +50,12 @@ class CommandReader:
         rows = self._rows(names)
         return Motion(np.zeros(1), self._filled(names, rows, positions, held)[None])
 
-    def trajectory(self, names, points, held):
+    def trajectory(self, names, points, held, start_s=0.0):
         """
         trajectory_msgs/JointTrajectory: `points` are pairs of positions and seconds from the start, rising.
 
-        The motion goes from `held` [J] to the first point; joints that are not named keep `held`.
+        The start is `start_s` from now, negative if it has passed. The motion goes from `held` [J] to the first point
+        that lies ahead; joints that are not named keep `held`.
         """
         rows = self._rows(names)
         if not 1 <= len(points) <= MAX_POINTS:
@@ -64,6 +65,10 @@ class CommandReader:
             raise ValueError('the time_from_start of joint_command\'s points must rise from 0 or more; they are '
                              f'{", ".join(f"{t:g}" for t in times[:8])}{" .." if len(times) > 8 else ""} s')
         positions = np.array([self._filled(names, rows, each, held) for each, _ in points])
+        times += start_s
+        if times[-1] < 0:
+            raise ValueError(f'joint_command is a trajectory that ended {-times[-1]:.3f} s ago by its stamp; send it '
+                             'in time, or stamp it 0 to start it at once')
         if times[0] > 0:
             times, positions = np.concatenate([[0.0], times]), np.concatenate([[held], positions])
         return Motion(times, positions)

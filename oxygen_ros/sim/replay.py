@@ -6,15 +6,16 @@ For machines without EGL and for measuring timing; what it shows does not depend
 import math
 from pathlib import Path
 
-import cv2
 import numpy as np
 
+from oxygen_ros.convert import compressed
 from oxygen_ros.sim.joints import JOINTS, LOWER, START, UPPER
 from oxygen_ros.sim.pictures import Pictures
 
 MAX_FILES = 2000
 MAX_FILE_BYTES = 32 << 20
 MAX_MEMORY_BYTES = 1 << 30
+MAX_SIDE = 4096
 SUFFIXES = ('.png', '.jpg', '.jpeg')
 
 
@@ -84,19 +85,23 @@ def read_pictures(path):
     for file in files:
         if file.stat().st_size > MAX_FILE_BYTES:
             raise ValueError(f'{file} has {file.stat().st_size} bytes, more than {MAX_FILE_BYTES}')
-        decoded = cv2.imread(str(file), cv2.IMREAD_COLOR)
-        if decoded is None:
-            raise ValueError(f'{file} is not a picture that OpenCV can read')
-        held_bytes += decoded.nbytes
-        if held_bytes > MAX_MEMORY_BYTES:
-            raise ValueError(f'the pictures at {path} need more than {MAX_MEMORY_BYTES >> 20} MiB once decoded')
+        content = file.read_bytes()
+        try:
+            height, width = compressed.check('', content)
+            held_bytes += 3 * height * width
+            if not 0 < max(height, width) <= MAX_SIDE or held_bytes > MAX_MEMORY_BYTES:
+                raise ValueError(f'{width}x{height} is more than {MAX_SIDE} a side, or makes the pictures need more '
+                                 f'than {MAX_MEMORY_BYTES >> 20} MiB')
+            decoded = compressed.decode('', content)
+        except ValueError as error:
+            raise ValueError(f'{file}: {error}') from None
         name, _, number = file.stem.rpartition('_')
         camera = name if name and number.isdigit() else file.stem
         others = pictures.setdefault(camera, [])
         if others and others[0].shape != decoded.shape:
             raise ValueError(f'{file} is {decoded.shape[1]}x{decoded.shape[0]}; the pictures of {camera} before it are '
                              f'{others[0].shape[1]}x{others[0].shape[0]}')
-        others.append(np.ascontiguousarray(decoded[..., ::-1]))
+        others.append(decoded)
     return pictures
 
 

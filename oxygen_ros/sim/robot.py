@@ -141,9 +141,12 @@ class Robot(Node):
         except Exception as error:
             self.failure = error
 
+    def _now_ns(self):
+        return self._loop.now_ns if self.simulated_time else self.get_clock().now().nanoseconds
+
     def _stamp(self, header, moment_ns):
         """Simulated time, or what the system's clock says now."""
-        stamp_ns = moment_ns if self.simulated_time else self.get_clock().now().nanoseconds
+        stamp_ns = moment_ns if self.simulated_time else self._now_ns()
         header.stamp.sec, header.stamp.nanosec = divmod(stamp_ns, NS)
 
     def _publish_joints(self, moment_ns):
@@ -205,7 +208,9 @@ class Robot(Node):
             return self._reader.joint_state(message.name, message.position, self._held)
         points = [(point.positions, point.time_from_start.sec + point.time_from_start.nanosec / NS)
                   for point in message.points]
-        return self._reader.trajectory(message.joint_names, points, self._held)
+        stamp_ns = message.header.stamp.sec * NS + message.header.stamp.nanosec
+        start_s = (stamp_ns - self._now_ns()) / NS if stamp_ns else 0.0  # 0: at once
+        return self._reader.trajectory(message.joint_names, points, self._held, start_s)
 
     def _on_parameters(self, changes):
         reason = parameters.check_changes(changes)

@@ -69,6 +69,15 @@ def test_a_trajectory_goes_through_its_points_from_what_is_held(reader):
     np.testing.assert_array_equal(np.delete(motion.at(0.5), waist), np.delete(START, waist))
 
 
+def test_a_stamp_shifts_a_trajectory_and_one_that_is_over_is_refused(reader):
+    waist = JOINTS.index('right_waist')
+    points = [([1.0], 1.0), ([0.0], 3.0)]
+    assert reader.trajectory(['right_waist'], points, START, -2.0).at(0.0)[waist] == 0.5
+    assert reader.trajectory(['right_waist'], points, START, 1.0).at(1.0)[waist] == 0.5
+    with pytest.raises(ValueError, match='ended 0.500 s ago by its stamp'):
+        reader.trajectory(['right_waist'], points, START, -3.5)
+
+
 @pytest.mark.parametrize('times', [(0.0, 0.0), (1.0, 0.5), (-0.1, 1.0), (math.nan, 1.0)])
 def test_trajectory_times_must_rise(reader, times):
     with pytest.raises(ValueError, match='must rise from 0 or more'):

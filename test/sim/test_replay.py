@@ -34,7 +34,7 @@ def test_what_cannot_be_played_is_named(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r'no picture \(.png, .jpg, .jpeg\) at'):
         read_pictures(tmp_path)
     (tmp_path / 'top.png').write_bytes(b'GIF89a')
-    with pytest.raises(ValueError, match='top.png is not a picture'):
+    with pytest.raises(ValueError, match='top.png: .* are neither JPEG nor PNG'):
         read_pictures(tmp_path)
     write(tmp_path / 'top.png', 10)
     write(tmp_path / 'top_2.png', 10, 32, 24)
@@ -44,11 +44,21 @@ def test_what_cannot_be_played_is_named(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="no recorded picture of camera 'left'; there are of: top"):
         RecordedCameras(read_pictures(tmp_path), ('left',))
     monkeypatch.setattr(replay, 'MAX_MEMORY_BYTES', 9000)
-    with pytest.raises(ValueError, match='need more than 0 MiB once decoded'):
+    with pytest.raises(ValueError, match='top.png: 64x48 is more than 4096 a side, or makes'):
         read_pictures(tmp_path)
     monkeypatch.setattr(replay, 'MAX_FILE_BYTES', 10)
     with pytest.raises(ValueError, match='bytes, more than 10'):
         read_pictures(tmp_path)
     monkeypatch.setattr(replay, 'MAX_FILES', 0)
     with pytest.raises(ValueError, match='has 1 pictures; 0 at most'):
+        read_pictures(tmp_path)
+
+
+def test_a_picture_whose_header_claims_a_huge_size_is_not_decoded(tmp_path, monkeypatch):
+    write(tmp_path / 'top.png', 10)
+    content = bytearray((tmp_path / 'top.png').read_bytes())
+    content[16:24] = (60_000).to_bytes(4, 'big') * 2
+    (tmp_path / 'top.png').write_bytes(content)
+    monkeypatch.setattr(replay.compressed, 'decode', lambda *_: pytest.fail('it was decoded'))
+    with pytest.raises(ValueError, match='60000x60000 is more than 4096 a side'):
         read_pictures(tmp_path)
