@@ -8,6 +8,7 @@ from oxygen_ros.engine.append import Append
 from oxygen_ros.engine.config import Mode, OnFull
 from oxygen_ros.engine.counters import Counters, PrefillCounter
 from oxygen_ros.engine.guidance import Guidance
+from oxygen_ros.engine.hierarchy import Hierarchy
 from oxygen_ros.engine.kv_pool import KVPool
 from oxygen_ros.engine.noise import action_noise
 from oxygen_ros.engine.report import FrameReport, Refusal
@@ -46,14 +47,16 @@ class Engine:
             raise ValueError(f'{self.prefix_positions} prefix and {max(own, c.horizon)} further positions are more '
                              f'than the model\'s {model.max_positions}: lower max_prompt_tokens or max_new_tokens')
         # The chunk's own keys lie behind the prefix while it is denoised, hence H positions more.
-        self.pool = KVPool(c, config.blocks, self.prefix_positions + c.horizon, config.slots, own, model.dtype,
+        self.hierarchy = Hierarchy() if getattr(processor.profile, 'high_level_prompt', '') else None
+        blocks = config.blocks + (self.hierarchy is not None)  # the second prefix of a frame that asks for a subtask
+        self.pool = KVPool(c, blocks, self.prefix_positions + c.horizon, config.slots, own, model.dtype,
                            model.device)
         self.tables = model.prepare(config.denoise_steps, pack=config.pack)
         self.mask = processor.profile.prefix_mask
         self.prefill_counter = PrefillCounter(model)
         self.guide = None  # observation -> Guidance or None: real-time chunking (control/rtc.py)
         self.streams = {}  # request id -> Stream, oldest first
-        self._counters = Counters(slots_total=config.slots, blocks_total=config.blocks, pool_bytes=self.pool.bytes)
+        self._counters = Counters(slots_total=config.slots, blocks_total=blocks, pool_bytes=self.pool.bytes)
         self._ended = []  # events of streams that ended outside a round
         self._next_request = 1
         if config.threads:
@@ -98,6 +101,10 @@ class Engine:
         called from the callbacks.
         """
         start = self.clock()
+        told = observation
+        if self.hierarchy is not None:
+            observation = self.hierarchy.for_actions(told)
+            on_token = self._heard(on_token)
         inputs = self.processor.inputs(observation)
         if len(inputs.prompt_tokens) > self.config.max_prompt_tokens:
             raise ValueError(f'the prompt has {len(inputs.prompt_tokens)} tokens, the engine holds '
@@ -135,7 +142,10 @@ class Engine:
                     hidden = self.model.prefill(self.model.embed_images(images), prompt, self.pool.block(block),
                                                 self.mask)
                 source = Source(observation.stamp_ns, frame_id, block, length, hidden)
-                refused += self._admit(request_id, request, source, on_token)
+                if self.hierarchy is not None and self.hierarchy.wants(request):
+                    refused += self._admit_subtask(request_id, request, source, told, image_tokens, on_token)
+                else:
+                    refused += self._admit(request_id, request, source, on_token)
                 while self.config.mode is not Mode.OXYGEN and request_id in self.streams:
                     self._round([self.streams[request_id]], on_token)
         finally:
@@ -168,6 +178,8 @@ class Engine:
         """Forget every stream without a word; counters and ids go on."""
         self.cancel_all()
         self._ended.clear()
+        if self.hierarchy is not None:
+            self.hierarchy.forget()
 
     def close(self):
         """End all streams and take the hooks off the model."""
@@ -213,6 +225,27 @@ class Engine:
         if not suffix:  # the text continues the prompt: its first token is already there
             self._emit([stream], self.model.logits(source.hidden), on_token)
         return []
+
+    def _admit_subtask(self, request_id, request, source, observation, image_tokens, on_token):
+        """Admit a request for the subtask: it starts from a prefix of its own, the frame's second prefill."""
+        if not self.pool.can_take_slot() and self.config.on_full is OnFull.REFUSE:
+            return self._admit(request_id, request, source, on_token)  # refused without the work
+        prompt = torch.as_tensor(self.processor.high_level_prompt(observation.instruction)).to(self.model.device)
+        block = self._take_block()
+        try:
+            hidden = self.model.prefill(image_tokens, prompt, self.pool.block(block), self.mask)
+            self.hierarchy.asked(request_id)
+            own = Source(source.stamp_ns, source.frame_id, block, len(image_tokens) + len(prompt), hidden)
+            return self._admit(request_id, request, own, on_token)
+        finally:
+            self.pool.release_block(block)
+
+    def _heard(self, on_token):
+        """Let the hierarchy listen to every event before `on_token` gets it."""
+        def listen(event):
+            self.hierarchy.heard(event)
+            on_token(event)
+        return listen
 
     def _round(self, streams, on_token):
         """Append every stream's pending tokens in one forward and take one new token each."""

@@ -12,11 +12,11 @@ ENUMS = {'action_kind': ActionKind, 'normalisation': Normalisation, 'action_norm
          'prefix_mask': PrefixMask, 'normalisation_rule': NormalisationRule}
 NUMBERS = {'chunk_horizon': int, 'dt_s': float, 'max_prompt_tokens': int, 'pad_state_to': int}
 FLAGS = ('state_in_prompt', 'antialias', 'clip_state')
-TEXTS = ('name', 'model', 'robot', 'prompt')
+TEXTS = ('name', 'model', 'robot', 'prompt', 'high_level_prompt')
 NAME_LISTS = ('views', 'optional_views', 'joints', 'actions', 'binary', 'ignore_conflicts')
 PAIRS = ('action_ranges',)
 MAPS = ('state_maps', 'action_maps')
-OTHER = ('delta', 'language_suffix', 'suppressed', 'statistics')
+OTHER = ('delta', 'language_suffix', 'suppressed', 'statistics', 'position_actions')
 REQUIRED = ('views', 'joints', 'action_kind', 'chunk_horizon', 'dt_s', 'statistics')
 KEYS = (*ENUMS, *NUMBERS, *FLAGS, *TEXTS, *NAME_LISTS, *PAIRS, *MAPS, *OTHER)
 
@@ -92,6 +92,9 @@ def parse_profile(table, name, statistics=None):
             values[key] = tuple(unit_map(key, joint, row) for joint, row in rows(key, value))
     if 'delta' in table:
         values['delta'] = delta_flags(table['delta'], values.get('actions') or values['joints'])
+    if 'position_actions' in table:
+        values['position_actions'] = tuple((name, number(f'position_actions of {name}', speed)) for name, speed in
+                                           rows('position_actions', table['position_actions']))
     if 'language_suffix' in table:
         values['language_suffix'] = tuple(
             (task, typed(f'language_suffix of {task}', suffix, str, 'a text'))

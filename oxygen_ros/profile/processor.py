@@ -95,6 +95,12 @@ class Processor:
         prompt = build_prompt(self.tokenizer, profile.prompt, instruction, bins, profile.max_prompt_tokens)
         return prompt, out_of_range(scaled)
 
+    def high_level_prompt(self, instruction):
+        """Token ids [T] int64, BOS first, of the prompt that the model makes its own subtask from."""
+        prompt = build_prompt(self.tokenizer, self.profile.high_level_prompt, instruction, None,
+                              self.profile.max_prompt_tokens)
+        return np.array(prompt.tokens, dtype=np.int64)
+
     def suffix_tokens(self, text):
         """Token ids of a language suffix, without BOS; [] for an empty one."""
         if not text:
@@ -120,7 +126,7 @@ class Processor:
         model_state, _ = self.model_state(observation.state)
         return ActionChunk(frame_id=frame_id, stamp_ns=observation.stamp_ns, instruction_id=observation.instruction_id,
                            kind=profile.action_kind, joint_names=profile.actions, dt_s=profile.dt_s,
-                           data=self._robot.actions(own, model_state))
+                           data=self._robot.to_velocities(self._robot.actions(own, model_state), observation.state))
 
     def model_actions(self, data, observation):
         """Robot actions [n, A] -> the model's scale, for this observation's state; the inverse of `chunk`."""

@@ -105,6 +105,10 @@ class Profile:
     `prompt` is the template with `{task}` and, if `state_in_prompt`, `{state}`. `language_suffix` maps a language task
     to the text appended for it; `suppressed` lists (task, first, last) token ids that it must not give.
     `ignore_conflicts` names what may differ from the checkpoint's own files.
+
+    `position_actions` lists (name, greatest speed) of columns that are positions among velocities; they leave as the
+    velocity that gets there. With `high_level_prompt`, a template with `{task}`, the model makes its own subtask from
+    it, and the actions obey the subtask (engine/hierarchy.py); empty: the actions obey the instruction.
     """
 
     name: str
@@ -137,6 +141,8 @@ class Profile:
     clip_state: bool = False
     suppressed: tuple[tuple[str, int, int], ...] = ()
     ignore_conflicts: tuple[str, ...] = ()
+    position_actions: tuple[tuple[str, float], ...] = ()
+    high_level_prompt: str = ''
 
     def __post_init__(self):
         if not self.actions:
@@ -187,6 +193,14 @@ class Profile:
                     raise ValueError(f'action_ranges of {name} must rise, got {a}..{b}')
                 if what != 'action_ranges' and a == 0:
                     raise ValueError(f'{what} of {name} has scale 0, which has no inverse')
+        for name, speed in self.position_actions:
+            if self.action_kind is not ActionKind.JOINT_VELOCITY or name not in self.joints or not 0 < speed < 1e6:
+                raise ValueError(f'position_actions ({name}: {speed}) are joints with a speed above 0 among '
+                                 f'joint_velocity actions, here the actions are {self.action_kind.value}')
+        if self.high_level_prompt and '{task}' not in self.high_level_prompt:
+            raise ValueError(f'high_level_prompt must contain {{task}}, got {self.high_level_prompt!r}')
+        if '{state}' in self.high_level_prompt:
+            raise ValueError('high_level_prompt cannot contain {state}')
         for name in self.binary:
             if name not in [row[0] for row in self.action_ranges]:
                 raise ValueError(f'binary names {name}, which has no action_ranges to switch between')

@@ -83,6 +83,8 @@ class RobotTransform:
             at = profile.actions.index(name)
             self._low[at], self._high[at] = low, high
         self._binary = [profile.actions.index(name) for name in profile.binary]
+        self._position_actions = [(profile.actions.index(name), speed) for name, speed in profile.position_actions]
+        self._dt_s = profile.dt_s
 
     def state(self, robot):
         """Robot state [J] -> model state [J], not normalised."""
@@ -97,6 +99,20 @@ class RobotTransform:
             middle = (self._low[at] + self._high[at]) / 2
             actions[:, at] = np.where(actions[:, at] > middle, self._high[at], self._low[at])
         return np.clip(actions, self._low, self._high)
+
+    def to_velocities(self, actions, state):
+        """
+        Turn the positions among robot velocities [H, A] into velocities, from the robot state [J] of the chunk's start.
+
+        Row i gets the velocity that reaches its position by the end of its time, within the greatest speed; so zero
+        means staying there for every column, which is what holding does.
+        """
+        for at, speed in self._position_actions:
+            place = state[at]
+            for i, target in enumerate(actions[:, at]):
+                actions[i, at] = np.clip((target - place) / self._dt_s, -speed, speed)
+                place += actions[i, at] * self._dt_s
+        return actions
 
     def training_actions(self, robot, model_state):
         """Robot actions [H, A] -> model actions as in training: the inverse of `actions` within the ranges."""

@@ -70,10 +70,13 @@ def test_droid_velocities_are_radians_a_second_and_its_gripper_is_open_or_closed
     class Here:
         state, stamp_ns, instruction_id = np.zeros(8), 1, 1
     actions = np.zeros((15, 32))
-    actions[0, :8], actions[1, 0] = [0.5, -0.5, 2, 0, 0, 0, 0, 0.7], -9
+    actions[0, :7], actions[1, 0], actions[:, 7] = [0.5, -0.5, 2, 0, 0, 0, 0], -9, 0.7
     data = processor.chunk(actions, Here, 1).data
-    np.testing.assert_allclose(data[0], [1.5, -1.5, 3, 0, 0, 0, 0, 1], atol=1e-5)
-    assert data[1, 0] == -3 and data[1, 7] == 0
+    np.testing.assert_allclose(data[0], [1.5, -1.5, 3, 0, 0, 0, 0, 2.0], atol=1e-5)
+    assert data[1, 0] == -3
+    # open (0) to closed (1) at 2 a second: half a second, then it rests there
+    np.testing.assert_allclose(data[:, 7].sum() / 15, 1.0)
+    np.testing.assert_allclose(data[8:, 7], 0, atol=1e-9)
 
 
 def test_openpi_statistics_may_be_padded_or_null(tmp_path):

@@ -40,6 +40,9 @@ def test_the_simulated_robot_has_a_profile():
     ({'action_ranges': {'thumb': [0, 1]}}, 'action_ranges names thumb'),
     ({'state_maps': {'left_waist': {'scale': 0}}}, 'scale 0'),
     ({'state_maps': {'left_waist': {'by': 2}}}, 'must have scale and offset, or from and to'),
+    ({'position_actions': {'left_gripper': 2}}, 'among joint_velocity actions, here the actions are joint_position'),
+    ({'action_kind': 'joint_velocity', 'position_actions': {'thumb': 2}}, 'thumb: 2'),
+    ({'high_level_prompt': 'Subtask:'}, 'high_level_prompt must contain'),
     ({'suppressed': {'subtask': [[5, 2]]}}, 'first <= last, got 5..2'),
 ])
 def test_a_wrong_file_is_refused_with_its_path_and_a_sentence(tmp_path, changes, sentence):
