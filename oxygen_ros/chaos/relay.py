@@ -18,10 +18,11 @@ class Relay:
     """
     Republishes the robot's cameras and joint states under the names that the node listens to.
 
-    `fault` is the kind of the fault at work, or ''. `random` is a random.Random. All in the executor's thread.
+    `cameras` maps the node's image topics to the robot's. `fault` is the kind of the fault at work, or ''. `random` is
+    a random.Random. All in the executor's thread.
     """
 
-    def __init__(self, node, image_topics, random):
+    def __init__(self, node, cameras, random):
         self._node, self._random = node, random
         self.fault = ''
         self._count = 0
@@ -29,9 +30,9 @@ class Relay:
         self._frozen = {}
         self.images = self.joint_states = 0
         self._cameras = {}
-        for topic in image_topics:
+        for topic, source in cameras.items():
             self._cameras[topic] = node.create_publisher(Image, topic, BEST_EFFORT)
-            node.create_subscription(Image, f'{RAW}/{topic}', lambda data, topic=topic: self._on_image(topic, data),
+            node.create_subscription(Image, f'{RAW}/{source}', lambda data, topic=topic: self._on_image(topic, data),
                                      BEST_EFFORT, raw=True)
         self._joints = node.create_publisher(JointState, 'joint_states', BEST_EFFORT)
         node.create_subscription(JointState, f'{RAW}/joint_states', self._on_joints, BEST_EFFORT, raw=True)

@@ -1,4 +1,6 @@
 """One chaos run: robot, relay, node and recorder; faults one after the other; then the verdict."""
+from dataclasses import asdict
+import json
 from pathlib import Path
 import platform
 import random
@@ -16,12 +18,12 @@ import yaml
 from oxygen_ros.chaos.faults import schedule
 from oxygen_ros.chaos.fleet import Fleet
 from oxygen_ros.chaos.judge import Allowed, judge, Phase
-from oxygen_ros.chaos.relay import Relay
+from oxygen_ros.chaos.relay import RAW, Relay
 from oxygen_ros.msg import EngineStatus
 
 START_S = 120.0
 PAUSE_S = (1.5, 3.0)  # between faults: time in which the arm must be commanding
-TEXTS = ('put the red block on the left', 'put the blue block on the right', 'Räum den grünen Block weg')
+TEXTS = ('pick up the red block', 'push the blue block to the front', 'touch the green block')
 LATCHED = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -36,13 +38,18 @@ def settings_of(params_file):
 
 
 class Session:
-    """Runs faults for a time; `say(text)` shows progress."""
+    """
+    Runs faults for a time; `say(text)` shows progress.
 
-    def __init__(self, directory, environment, params_file, limits_file, seed, say=print, robot=('sim',)):
+    `robot` is the command line of the robot, `camera` the topic on which it shows what the node's first view is to see.
+    """
+
+    def __init__(self, directory, environment, params_file, limits_file, seed, robot, camera, say=print):
         self.directory, self.environment = Path(directory), environment
         self.params_file, self.allowed = params_file, Allowed.read(limits_file)
         self.rate_hz, self.topics = settings_of(params_file)
-        self.seed, self.random, self.say, self.robot = seed, random.Random(seed), say, robot
+        self.seed, self.random, self.say = seed, random.Random(seed), say
+        self.robot, self.camera = robot, camera
         self.phases, self.unrecovered = [], []
         self.status, self._status_s = None, 0.0
 
@@ -54,16 +61,18 @@ class Session:
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(node)
         node.create_subscription(EngineStatus, 'oxygen/status', self._on_status, LATCHED)
-        self.relay = Relay(node, self.topics, self.random)
+        sources = {topic: topic for topic in self.topics}
+        sources[self.topics[0]] = self.camera
+        self.relay = Relay(node, sources, self.random)
         self._services = {name: node.create_client(Trigger, f'oxygen/{name}') for name in ('stop', 'resume', 'reset')}
         self._transition = node.create_client(ChangeState, 'oxygen/change_state')
         record_file = self.directory / 'record.npz'
         try:
             with Fleet(self.directory, self.environment) as self.fleet:
                 self.fleet.start('recorder', 'oxygen_ros.chaos.recorder', record_file)
-                remaps = [part for topic in (*self.topics, 'joint_states')
-                          for part in ('-r', f'{topic}:=raw/{topic}')]
-                self.fleet.start('robot', 'oxygen_ros', *self.robot, '--ros-args', *remaps)
+                # Out of the node's hearing; only the commands reach it directly.
+                self.fleet.start('robot', 'oxygen_ros', *self.robot, '--ros-args', '-r', f'__ns:=/{RAW}',
+                                 '-r', 'joint_command:=/joint_command')
                 self.fleet.start('node', 'oxygen_ros', 'node', '--params-file', self.params_file)
                 self._bring_up()
                 begin_ns, before_mb = time.time_ns(), self.fleet.memory_mb('node')
@@ -72,6 +81,7 @@ class Session:
         finally:
             node.destroy_node()
             rclpy.try_shutdown()
+        (self.directory / 'phases.json').write_text(json.dumps([asdict(phase) for phase in self.phases], indent=1))
         with np.load(record_file) as record:
             verdict = judge(dict(record), self.phases, self.allowed, self.rate_hz, begin_ns, end_ns)
         kinds = [phase.kind for phase in self.phases]

@@ -137,6 +137,11 @@ class ChunkBuffer:
             del self._layers[0]
         self.chunk = chunk
 
+    def newest(self, now_ns):
+        """What the newest chunk alone says for this moment [J]; the array is reused by the next call."""
+        self._layers[-1][0].sample(now_ns, self._upper, self._upper_slope)
+        return self._upper
+
     def sample(self, now_ns):
         """(value [J], slope [J] per second) at this moment; the arrays are reused by the next call."""
         layers, value, slope = self._layers, self._value, self._slope

@@ -293,7 +293,11 @@ class Controller:
         newest = self._buffer.chunk
         follows = newest is not None and newest.instruction_id == chunk.instruction_id and self._buffer.valid(now_ns)
         if follows:
+            before = self._buffer.sample(now_ns)[0].copy()
             self._buffer.push(chunk, now_ns)
+            gap = float(np.abs(self._buffer.newest(now_ns) - before).max())
+            self.counters.boundary_gap = gap
+            self.counters.boundary_gap_max = max(gap, self.counters.boundary_gap_max)
             return
         # A start, or another task: nothing is blended with what came before but where the robot stands.
         if self._positions and not self._limiter.started:

@@ -449,6 +449,16 @@ def test_the_horizon_is_what_the_next_ticks_command():
     assert np.allclose(ahead[-1], ahead[-5])
 
 
+def test_the_gap_between_consecutive_chunks_is_measured():
+    controller = make(ramp_s=0.0, blend_s=0.0)
+    for i, (value, gap, most) in enumerate([(0.0, 0, 0), (0.2, 0.2, 0.2), (0.15, 0.05, 0.2)]):
+        now = START + i * S // 5
+        assert controller.offer(still(now, value), now) == ''
+        run(controller, now, 0.2)
+        assert controller.counters.boundary_gap == pytest.approx(gap, abs=1e-6)
+        assert controller.counters.boundary_gap_max == pytest.approx(most, abs=1e-6)
+
+
 def test_velocities_have_no_horizon():
     controller = make(ActionKind.JOINT_VELOCITY)
     controller.offer(chunk(START, np.full((50, 3), 0.5), kind=ActionKind.JOINT_VELOCITY), START)
