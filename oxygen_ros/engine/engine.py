@@ -174,12 +174,18 @@ class Engine:
         for request_id in list(self.streams):
             self.cancel(request_id, reason)
 
-    def reset(self):
-        """Forget every stream without a word; counters and ids go on."""
+    def reset(self, frame_id=None):
+        """
+        Forget every stream without a word; counters and ids go on.
+
+        `frame_id` numbers the next frame, and so chooses its action noise: a run that begins there again is the same.
+        """
         self.cancel_all()
         self._ended.clear()
         if self.hierarchy is not None:
             self.hierarchy.forget()
+        if frame_id is not None:
+            self._counters.frames = frame_id
 
     def close(self):
         """End all streams and take the hooks off the model."""

@@ -141,10 +141,12 @@ class FakeEngine:
         for request_id in list(self._streams):
             self.cancel(request_id, reason)
 
-    def reset(self):
-        """Forget every stream without a word."""
+    def reset(self, frame_id=None):
+        """Forget every stream without a word; `frame_id` numbers the next frame."""
         self._streams.clear()
         self._ended.clear()
+        if frame_id is not None:
+            self.counters.frames = frame_id
         self._gauge()
 
     def close(self):

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 
+from oxygen_ros.evaluate.collect import timing_of
 from oxygen_ros.report import figures
 from oxygen_ros.report.page import Page
 
@@ -43,8 +44,7 @@ def _evaluation(page, evaluation):
     rows = [[name, *(_number(result.get(key)) for result in results.values())] for key, name in NAMES]
     for key, name in (('exact_match', 'texts equal to the reference'), ('edit_distance', 'mean edit distance')):
         rows.append([name, *(_number((result.get('text') or {}).get(key)) for result in results.values())])
-    timings = {mode: result.get('timing_ms') or (evaluation.get('timing', {}) if mode == evaluation['mode'] else {})
-               for mode, result in results.items()}
+    timings = {mode: timing_of(evaluation, mode) for mode in results}
     for stage in sorted({stage for timing in timings.values() for stage in timing}):
         rows.append([f'{stage} p50 / p95 / p99 [ms]', *(
             ' / '.join(f'{timing[stage][key]:.1f}' for key in ('p50', 'p95', 'p99')) if stage in timing else '-'

@@ -5,6 +5,7 @@ from plotly.subplots import make_subplots
 
 GREY, BLUE, ORANGE, GREEN, RED, PURPLE = '#7a8594', '#1f6fd1', '#e07b00', '#2b9348', '#c0392b', '#7b4fb5'
 STAGE_COLOURS = {'vision': BLUE, 'prefill': ORANGE, 'denoise': GREEN, 'decode': PURPLE}
+CURVE_COLOURS = {'measured': GREY, 'recorded command': GREEN, 'published command': BLUE}
 MAX_ROWS_OF_CHUNK = 12
 COLUMNS = 2
 LAYOUT = dict(template='plotly_white', margin=dict(l=55, r=15, t=40, b=40), hovermode='x', font=dict(size=12),
@@ -13,7 +14,7 @@ LAYOUT = dict(template='plotly_white', margin=dict(l=55, r=15, t=40, b=40), hove
 
 def joints_figure(run):
     """Per joint: measured, published command, and the predicted chunks fanned out; None where there is nothing."""
-    if not run.joints or not (run.measured.rows or run.commands.rows or run.chunks.rows):
+    if not run.joints or not (run.chunks.rows or any(curve.rows for curve in run.curves.values())):
         return None
     rows = -(-len(run.joints) // COLUMNS)
     figure = make_subplots(rows, COLUMNS, shared_xaxes='all', subplot_titles=run.joints, horizontal_spacing=0.06,
@@ -24,8 +25,10 @@ def joints_figure(run):
         figure.add_trace(go.Scatter(
             **dict(zip('xy', _fan(run, i))), name='predicted chunks', legendgroup='chunks', opacity=0.8,
             line=dict(color=ORANGE, width=1), **common), **place)
-        for curve, name, colour in ((run.measured, 'measured', GREY), (run.commands, 'published command', BLUE)):
-            times, values = run.column(curve, joint) if curve.rows else ([], [])
+        for name, colour in CURVE_COLOURS.items():
+            if not run.curves[name].rows:
+                continue
+            times, values = run.column(name, joint)
             figure.add_trace(go.Scatter(x=_round(times), y=_round(values, 5), name=name, legendgroup=name,
                                         line=dict(color=colour, width=1.5), **common), **place)
     figure.update_xaxes(title_text='time [s]', row=rows)

@@ -80,23 +80,24 @@ class BagRun:
         return np.array([table.get(name, np.nan) for name in self._names])
 
     def _state(self, time_s, topic, data):
-        if self.run.measured.wants(time_s):
+        if self.run.curves['measured'].wants(time_s):
             message = self._bag.decode(topic, data)
-            self.run.measured.add(time_s, self._ordered(message.name, message.position))
+            self.run.curves['measured'].add(time_s, self._ordered(message.name, message.position))
 
     def _command(self, time_s, topic, data):
         if len(self.run.command_times_s) < MAX_TIMES:
             self.run.command_times_s.append(time_s)
-        if not self.run.commands.wants(time_s):
+        published = self.run.curves['published command']
+        if not published.wants(time_s):
             return
         message = self._bag.decode(topic, data)
         if hasattr(message, 'points'):
             if message.points:
-                self.run.commands.add(time_s, self._ordered(message.joint_names, message.points[0].positions))
+                published.add(time_s, self._ordered(message.joint_names, message.points[0].positions))
         elif hasattr(message, 'name'):
-            self.run.commands.add(time_s, self._ordered(message.name, message.position))
+            published.add(time_s, self._ordered(message.name, message.position))
         elif len(message.data) == len(self._names):
-            self.run.commands.add(time_s, np.array(message.data))
+            published.add(time_s, np.array(message.data))
         elif not self.run.notes:
             self.run.notes.append(f'{topic} has {len(message.data)} numbers, the joints are {len(self._names)}: '
                                   'its curve is left out')

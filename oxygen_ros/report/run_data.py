@@ -10,6 +10,7 @@ MAX_STAGE_ROWS = 3000  # frames with their stage times
 MAX_THUMBNAILS = 24
 MAX_TOKENS = 20000
 MAX_TIMES = 10**6
+CURVES = ('measured', 'recorded command', 'published command')
 
 
 class Thinned:
@@ -54,16 +55,15 @@ class RunData:
     """
     Curves, chunks, tokens and pictures of one run; all times are seconds from its start.
 
-    `measured` and `commands` hold rows [J] in the order of `joints`; `chunks` rows are (time, dt, data [H, J]).
-    `stages` rows are dictionaries of stage name -> ms, `pool` rows (slots used, slots total, blocks used, blocks total,
-    live streams). `counters` are the newest of the run.
+    `curves` maps a name of CURVES to rows [J] in the order of `joints`; `chunks` rows are (dt, data [H, J]). `stages`
+    rows are dictionaries of stage name -> ms, `pool` rows (slots used, slots total, blocks used, blocks total, live
+    streams). `counters` are the newest of the run.
     """
 
     name: str
     duration_s: float
     joints: tuple[str, ...] = ()
-    measured: Thinned = None
-    commands: Thinned = None
+    curves: dict = None
     chunks: Thinned = None
     stages: Thinned = None
     pool: Thinned = None
@@ -76,15 +76,14 @@ class RunData:
 
     def __post_init__(self):
         span_s = max(self.duration_s, 1e-3)
-        self.measured = self.measured or Thinned(span_s, MAX_SAMPLES)
-        self.commands = self.commands or Thinned(span_s, MAX_SAMPLES)
+        self.curves = self.curves or {name: Thinned(span_s, MAX_SAMPLES) for name in CURVES}
         self.chunks = self.chunks or Thinned(span_s, MAX_CHUNKS)
         self.stages = self.stages or Thinned(span_s, MAX_STAGE_ROWS)
         self.pool = self.pool or Thinned(span_s, MAX_SAMPLES)
 
-    def column(self, curve, joint):
-        """(times [N], values [N]) of one joint of `measured` or `commands`."""
-        index = self.joints.index(joint)
+    def column(self, name, joint):
+        """(times [N], values [N]) of one joint of a curve."""
+        curve, index = self.curves[name], self.joints.index(joint)
         return np.array(curve.times_s), np.array([row[index] for row in curve.rows])
 
     def intervals_ms(self):

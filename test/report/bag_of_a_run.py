@@ -1,45 +1,21 @@
 """Writes the bag of a short made-up run of the node, for the tests of reports."""
 import numpy as np
-from rosbags.rosbag2 import StoragePlugin, Writer
 
-from oxygen_ros.bag.definitions import define, standard_types
+from oxygen_ros.bag.write import BagWriter
 
 T0_NS = 1_700_000_000 * 10**9
 JOINTS = ['left_waist', 'left_elbow', 'left_gripper']
 SENTENCE = ['Move ', 'the arm ', 'to the </script><b>cube</b>']
 
 
-class Scribe:
-    """Holds a writer and the types; `put` writes one message."""
-
-    def __init__(self, writer):
-        self.writer, self.store, self.connections = writer, standard_types(), {}
-        for name in ('ActionChunk', 'EngineStatus', 'LanguageToken'):
-            define(self.store, f'oxygen_ros/msg/{name}')
-
-    def make(self, kind, /, **fields):
-        """Message with the given fields, every other one zero or empty."""
-        names = self.store.fielddefs[kind][1]
-        for name, (node, detail) in names:
-            if name not in fields:
-                if node.name == 'BASE':
-                    fields[name] = '' if detail[0] == 'string' else False if detail[0] == 'bool' else 0
-                elif node.name == 'NAME':
-                    fields[name] = self.make(detail)
-                else:
-                    fields[name] = []
-        return self.store.types[kind](**fields)
+class Scribe(BagWriter):
+    """A bag writer that counts seconds from the run's start."""
 
     def header(self, time_s):
-        nanoseconds = T0_NS + round(time_s * 1e9)
-        return self.make('std_msgs/msg/Header', stamp=self.make(
-            'builtin_interfaces/msg/Time', sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9))
+        return super().header(T0_NS + round(time_s * 1e9))
 
     def put(self, topic, time_s, message):
-        kind = message.__msgtype__
-        if topic not in self.connections:
-            self.connections[topic] = self.writer.add_connection(topic, kind, typestore=self.store)
-        self.writer.write(self.connections[topic], T0_NS + round(time_s * 1e9), self.store.serialize_cdr(message, kind))
+        super().put(topic, T0_NS + round(time_s * 1e9), message)
 
 
 def positions(time_s):
@@ -48,8 +24,7 @@ def positions(time_s):
 
 def write_run(path, seconds=4.0):
     """A bag of `seconds`: 10 Hz pictures, 50 Hz states and commands, 5 Hz chunks and status, tokens."""
-    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        scribe = Scribe(writer)
+    with Scribe(path) as scribe:
         layout = scribe.make('std_msgs/msg/MultiArrayLayout')
         for i in range(round(seconds * 50)):
             time_s = i / 50

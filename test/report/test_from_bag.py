@@ -16,9 +16,9 @@ def run(tmp_path_factory):
 
 def test_curves_are_in_the_order_of_the_chunks_whatever_order_the_states_have(run):
     assert run.joints == tuple(JOINTS) and run.duration_s == pytest.approx(3.981)
-    times, values = run.column(run.measured, 'left_elbow')
+    times, values = run.column('measured', 'left_elbow')
     assert values == pytest.approx(0.5 * np.cos(times)) and len(times) == 200
-    times, values = run.column(run.commands, 'left_waist')
+    times, values = run.column('published command', 'left_waist')
     assert values == pytest.approx(np.sin(times - 0.001) + 0.01)
 
 
