@@ -117,6 +117,7 @@ def screen(table):
     row('action MAE', lambda m: m['action_mae'])
     row('largest jump between chunks', lambda m: m['boundary_jump_max'])
     row('clamped joint values', lambda m: m['clamps'])
+    row('chunks rejected', lambda m: sum(m['rejected'].values()))
     row('texts', lambda m: m['texts'])
     row('texts equal to the reference', lambda m: m['text']['exact_match'])
     timings = {mode: timing_of(table, mode) for mode in names}

@@ -1,5 +1,6 @@
 """Why pictures started no frame: one key a reason, without the numbers of the moment."""
 from collections import Counter
+import re
 
 BUSY, REPEATED = 'engine busy with an earlier frame', 'same stamp again'
 
@@ -9,6 +10,8 @@ def reason_of(sentence):
     head = sentence.partition(' on ')[0]
     if ' refused: ' in sentence:
         return f'{head} refused'
+    if sentence.startswith('frame refused'):
+        return 'frame refused by the engine'
     if sentence.startswith('no instruction'):
         return 'no instruction'
     if sentence.startswith('the instruction'):
@@ -20,6 +23,11 @@ def reason_of(sentence):
     if sentence.startswith('images lie'):
         return 'images too far apart'
     return sentence or BUSY
+
+
+def without_numbers(sentence):
+    """The sentence with a # for every number, so that like can be counted with like."""
+    return re.sub(r'[-+]?\d+(\.\d+)?(e[-+]?\d+)?', '#', sentence)
 
 
 class Skips:

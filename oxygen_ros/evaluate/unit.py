@@ -15,7 +15,7 @@ from oxygen_ros.evaluate.intake import Intake
 from oxygen_ros.evaluate.parameters import FileParameters
 from oxygen_ros.evaluate.recorded import RecordedCommands
 from oxygen_ros.evaluate.scores import ActionScore, Jumps
-from oxygen_ros.evaluate.skips import Skips
+from oxygen_ros.evaluate.skips import Skips, without_numbers
 from oxygen_ros.report.run_data import MAX_THUMBNAILS, MAX_TOKENS, RunData, Thinned, Thumbnail, Token
 from oxygen_ros.report.thumbnail import small_jpeg
 
@@ -110,7 +110,8 @@ class _Stretch:
         params = unit.parameters()
         self._parts = parts = configure(
             params, self._time, Inline(build.EngineSettings.read(params)), Future.result, self._resolve,
-            lambda view, payload: self._intake.decode(view, payload), self, self._published)
+            lambda view, payload: self._intake.decode(view, payload))
+        parts.runner.sinks, parts.loop.publish = self, self._published
         parts.engine.reset(frame_id=unit.part * FRAMES_A_UNIT)
         self._skips = Skips()
         self._intake = Intake(bag, parts, self._time, self._skips)
@@ -219,7 +220,7 @@ class _Stretch:
         self._woken = False
         refused = sum(stream.refused for stream in self._parts.inputs.streams())
         if not runner.step():
-            sentence = runner.delayed
+            sentence = runner.delayed or runner.problem
             if sum(stream.refused for stream in self._parts.inputs.streams()) > refused:
                 sentence = next(iter(self._parts.inputs.refusals()), '')
             self._skips.delayed(sentence)
@@ -246,9 +247,8 @@ class _Stretch:
 
         def answered(reason):
             if reason:
-                self._rejected[''.join(c for c in reason if not c.isdigit()).partition(':')[0]] += 1
-            else:
-                self._jumps.change(chunk, now_ns)
+                self._rejected[without_numbers(reason)] += 1
+        self._jumps.change(chunk, now_ns)
         self._parts.loop.post('offer', chunk, now_ns, then=answered)
 
     def token(self, event):

@@ -5,7 +5,8 @@ from oxygen_ros.bag.write import BagWriter
 from oxygen_ros.profile.load import load_profile
 
 T0_NS = 1_700_000_000 * 10**9
-JOINTS = load_profile('aloha_sim').joints
+PROFILE = load_profile('aloha_sim')
+JOINTS = PROFILE.joints
 HOME = np.array([0.0, -0.96, 1.16, 0.0, -0.3, 0.0, 0.04] * 2)
 SPEED = np.array([0.05, 0.02, 0.03, 0.01, 0.02, 0.01, 0.0005] * 2)  # of each joint, per second
 

@@ -3,7 +3,7 @@ import json
 
 import numpy as np
 import pytest
-from robot_bag import JOINTS, positions, RobotBag, SPEED
+from robot_bag import JOINTS, positions, PROFILE, RobotBag, SPEED
 
 from oxygen_ros import share
 from oxygen_ros.cli import evaluate as cli
@@ -14,7 +14,8 @@ from oxygen_ros.evaluate.unit import run_unit
 import oxygen_ros.__main__ as main
 
 CONFIG = str(share.config_file('aloha.yaml'))
-FAKE = (('model', 'fake'),)
+LAST_S = (PROFILE.chunk_horizon - 1) * PROFILE.dt_s
+FAKE = (('engine.fake', True),)
 
 
 def settled(**options):
@@ -38,11 +39,11 @@ def test_errors_are_those_of_an_engine_that_holds_still_on_a_robot_that_moves(ba
     # Row i of a chunk says where the joint was; the command then is SPEED * i * dt further on, plus 1 mm.
     for joint, speed in zip(table['per_joint'], SPEED):
         rows = [(i, row['n']) for i, row in enumerate(table['horizon'])]
-        expected = sum(n * (speed * 0.02 * i + 0.001) for i, n in rows) / sum(n for _, n in rows)
+        expected = sum(n * (speed * PROFILE.dt_s * i + 0.001) for i, n in rows) / sum(n for _, n in rows)
         assert joint['mae'] == pytest.approx(expected, rel=0.02, abs=2e-5)
     steps = [row['mae'] for row in table['horizon']]
     assert steps[0] == pytest.approx(0.001, abs=1e-9)
-    assert steps[25] == pytest.approx(np.mean(SPEED) * 0.5 + 0.001, abs=1e-6)
+    assert steps[-1] == pytest.approx(np.mean(SPEED) * LAST_S + 0.001, abs=1e-4)
     assert [row['joint'] for row in table['per_joint']] == list(JOINTS)
     # From one picture to the next the robot moves on for 0.1 s.
     assert table['boundary_jump_max'] == pytest.approx(SPEED.max() * 0.1) and table['boundaries'] == 29
@@ -61,8 +62,8 @@ def test_two_runs_give_the_same_bytes_outside_timing(bag, tmp_path):
     texts = []
     for i in range(2):
         file = tmp_path / f'{i}.json'
-        arguments = ['evaluate', str(bag), '--set', 'model:=fake', '--json', str(file), '--report', str(tmp_path / 'r'),
-                     '--mode', 'oxygen', 'isolated', 'shared']
+        arguments = ['evaluate', str(bag), '--set', 'engine.fake:=true', '--json', str(file), '--mode', 'oxygen',
+                     'isolated', 'shared', '--report', str(tmp_path / 'r')]
         assert main.main(arguments) == 0
         table = json.loads(file.read_text())
         assert set(table.pop('timing')['prefill']) == {'p50', 'p95', 'p99'}
@@ -97,7 +98,7 @@ def test_without_recorded_commands_later_states_are_the_reference(tmp_path):
     _, table = run(RobotBag(commands=False).write(tmp_path / 'run'), settled(delay_ms=0))
     assert table['reference'] == ['state']
     assert table['horizon'][0]['mae'] == pytest.approx(0, abs=1e-12)
-    assert table['horizon'][25]['mae'] == pytest.approx(np.mean(SPEED) * 0.5, abs=1e-6)
+    assert table['horizon'][-1]['mae'] == pytest.approx(np.mean(SPEED) * LAST_S, abs=1e-4)
 
 
 def test_parts_add_up_to_the_whole(bag):
