@@ -65,7 +65,7 @@ def entry(path, name, row, room):
         raise ValueError(f'{where} is described wrongly: {str(row)[:120]}') from None
     if not all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 1 << 48 for n in numbers) or len(shape) > 8:
         raise ValueError(f'{where} has the shape {str(shape)[:60]} at {start}..{stop}')
-    if dtype not in BYTES:
+    if not isinstance(dtype, str) or dtype not in BYTES:
         raise ValueError(f'{where} has the unknown type {str(dtype)[:20]}')
     size = prod(shape) * BYTES[dtype]
     if stop - start != size or stop > room:

@@ -29,7 +29,7 @@ def read_lerobot_config(path, table):
     outputs = member(path, table, 'output_features', dict, {})
 
     def size(features, key):
-        shape = (features.get(key) or {}).get('shape') or ()
+        shape = member(path, member(path, features, key, dict, {}), 'shape', list, [])
         return shape[0] if len(shape) == 1 and isinstance(shape[0], int) else None
 
     cameras = tuple(str(name) for name, feature in inputs.items()

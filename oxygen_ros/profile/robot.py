@@ -94,11 +94,15 @@ class RobotTransform:
         """Model actions [H, A], not normalised, and the model state [J] of the chunk's start -> robot actions."""
         actions = np.array(model, dtype=np.float64)
         actions[:, self._delta] += model_state[:len(self._delta)][self._delta]
-        actions = (self._robot.actions(actions) - self._action_offset) / self._action_scale
+        actions = self.unlimited(actions)
         for at in self._binary:
             middle = (self._low[at] + self._high[at]) / 2
             actions[:, at] = np.where(actions[:, at] > middle, self._high[at], self._low[at])
         return np.clip(actions, self._low, self._high)
+
+    def unlimited(self, actions):
+        """Absolute model actions [H, A] in robot units, before ranges are applied."""
+        return (self._robot.actions(actions) - self._action_offset) / self._action_scale
 
     def to_velocities(self, actions, state):
         """
