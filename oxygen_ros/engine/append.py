@@ -1,80 +1,91 @@
 """Appending tokens to streams: which row belongs where, and attention over shared prefix and own keys."""
 import torch
 
-from oxygen_ros.model.attention import MASKED, attend_groups, merge
+from oxygen_ros.model.attention import MASKED, group_scores
 
 
 class Append:
     """
     One forward that appends `pending[i]` tokens to stream i of the pool; suffix, decode and draft alike.
 
-    Rows are flat: weights are read once for all of them. For attention they are grouped twice, by prefix block (a
-    block is read once for all streams that share it) and by slot, each group padded to the longest; the two results
-    are merged by their softmax totals. A row sees its whole prefix, and of its slot what was stored before it.
+    Rows are flat, so the weights are read once for all of them. For the scores they are grouped twice, by prefix
+    block (a block is read once for all streams that share it) and by slot, each group padded to the longest. A row
+    sees its whole prefix, and of its slot what was stored before it and itself. `last` is each stream's last row, in
+    the order of `streams`.
     """
 
     def __init__(self, pool, streams, pending):
         self.pool = pool
-        device = pool.prefix.device
-        counts = [len(tokens) for tokens in pending]
+        self.device = pool.prefix.device
         capacity = pool.slots.shape[3]
-        blocks = [s.block for s in streams]
-        self.first_block, stop_block = min(blocks), max(blocks) + 1
-        self.first_slot, stop_slot = min(s.slot for s in streams), max(s.slot for s in streams) + 1
-        filled = [0] * (stop_block - self.first_block)
-        widest = max(counts)
-        tokens, positions, cells, by_block, by_slot = [], [], [], [], []
-        for stream, new in zip(streams, pending):
-            group = stream.block - self.first_block
+        # In the order of blocks, a batch with one row a block needs no regrouping of the long score rows.
+        order = sorted(range(len(streams)), key=lambda i: (streams[i].block, streams[i].slot))
+        blocks, slots = [s.block for s in streams], [s.slot for s in streams]
+        self.blocks, self.slots = slice(min(blocks), max(blocks) + 1), slice(min(slots), max(slots) + 1)
+        filled = [0] * (self.blocks.stop - self.blocks.start)
+        widest = max(len(new) for new in pending)
+        tokens, positions, cells, in_block, in_slot, lengths, own = [], [], [], [], [], [], []
+        last = [0] * len(streams)
+        for i in order:
+            stream, new = streams[i], pending[i]
+            group = stream.block - self.blocks.start
             for j, token in enumerate(new):
                 tokens.append(token)
                 positions.append(stream.prefix_length + stream.stored + j)
                 cells.append(stream.slot * capacity + stream.stored + j)
-                by_block.append((group, filled[group] + j))
-                by_slot.append((stream.slot - self.first_slot) * widest + j)
+                in_block.append((group, filled[group] + j))
+                in_slot.append((stream.slot - self.slots.start) * widest + j)
+                lengths.append(stream.prefix_length)
+                own.append(stream.stored + j + 1)
             filled[group] += len(new)
-        self.block_rows, self.slot_rows = max(filled), widest
-        self.blocks, self.slots = len(filled), stop_slot - self.first_slot
-        index = [tokens, positions, cells, [g * self.block_rows + r for g, r in by_block], by_slot]
-        self.tokens, self.positions, self.cells, self.by_block, self.by_slot = torch.tensor(index).to(device)
-        ends = torch.tensor(counts).cumsum(0) - 1
-        self.last = ends.to(device)
-
-        lengths = [0] * self.blocks
-        for stream in streams:
-            lengths[stream.block - self.first_block] = stream.prefix_length
-        self.keys = max(lengths)
-        self.prefix_bias = self._bias(torch.tensor(lengths)[:, None], self.keys, device)  # [P, 1, N]
-        seen = torch.zeros(self.slots, widest, dtype=torch.long)
-        for stream, count in zip(streams, counts):
-            seen[stream.slot - self.first_slot, :count] = stream.stored + 1 + torch.arange(count)
-        self.own = max(s.stored + c for s, c in zip(streams, counts))
-        self.slot_bias = self._bias(seen, self.own, device)  # [S, T, C]
-
-    @staticmethod
-    def _bias(lengths, width, device):
-        """`lengths [G, R]` -> `[G, R, width]`: 0 where the key counts."""
-        hidden = torch.arange(width) >= lengths[..., None]
-        return torch.zeros(hidden.shape).masked_fill_(hidden, MASKED).to(device)
+            last[i] = len(tokens) - 1
+        rows = max(filled)
+        in_block = [group * rows + row for group, row in in_block]
+        index = torch.tensor([tokens, positions, cells, in_block, in_slot])
+        self.tokens, self.positions, self.cells, in_block, in_slot = index.to(self.device)
+        self.last = torch.tensor(last).to(self.device)
+        self.by_block = Groups(len(filled), rows, in_block, len(filled) * rows == len(tokens))
+        self.by_slot = Groups(self.slots.stop - self.slots.start, widest, in_slot, False)
+        self.keys, self.own = max(lengths), max(own)
+        key, own_key = torch.arange(self.keys), torch.arange(self.own)
+        hidden = torch.cat((key >= torch.tensor(lengths)[:, None], own_key >= torch.tensor(own)[:, None]), 1)
+        bias = torch.zeros(hidden.shape).masked_fill_(hidden, MASKED)[:, None]
+        self.bias = bias.to(self.device, pool.prefix.dtype)  # [M, 1, N + C]
 
     def attend(self, layer, q, k, v):
         """`q [M, heads, D]`, `k, v [M, D]` -> `[M, heads * D]`; stores the new keys first."""
-        heads, dim = q.shape[1:]
+        rows, heads, dim = q.shape
         slots = self.pool.slots[layer]
         slots[0].view(-1, dim).index_copy_(0, self.cells, k)
         slots[1].view(-1, dim).index_copy_(0, self.cells, v)
-        keys, values = slots[:, self.first_slot:self.first_slot + self.slots, :self.own]
-        bias = self.slot_bias
-        if self.slot_rows > 1:
-            bias = bias.repeat_interleave(heads, 1)
-        own, own_total = self._grouped(q, self.by_slot, self.slots, self.slot_rows, keys, values, bias)
-        keys, values = self.pool.prefix[layer, :, self.first_block:self.first_block + self.blocks, :self.keys]
-        shared, total = self._grouped(q, self.by_block, self.blocks, self.block_rows, keys, values, self.prefix_bias)
-        return merge(shared, total, own, own_total).view(len(q), heads * dim)
+        keys, values = self.pool.prefix[layer, :, self.blocks, :self.keys]
+        own_keys, own_values = slots[:, self.slots, :self.own]
+        q = q * dim ** -0.5
+        scores = torch.cat((self.by_block.scores(q, keys), self.by_slot.scores(q, own_keys)), -1)
+        weights = scores.add_(self.bias).softmax(-1)  # [M, heads, N + C]
+        out = self.by_block.sums(weights[..., :self.keys], values)
+        out += self.by_slot.sums(weights[..., self.keys:], own_values)
+        return out.view(rows, heads * dim)
 
-    @staticmethod
-    def _grouped(q, index, groups, rows, keys, values, bias):
-        heads, dim = q.shape[1:]
-        padded = q.new_zeros(groups * rows, heads, dim).index_copy_(0, index, q)
-        out, total = attend_groups(padded.view(groups, rows * heads, dim), keys, values, bias)
-        return out.view(-1, heads, dim)[index], total.view(-1, heads)[index]
+
+class Groups:
+    """How flat rows lie in `groups` padded groups of `rows` each; `index [M]` is each row's place."""
+
+    def __init__(self, groups, rows, index, in_order):
+        self.groups, self.rows, self.index, self.in_order = groups, rows, index, in_order
+
+    def scores(self, q, keys):
+        """`q [M, heads, D]` over `keys [G, N, D]` -> `[M, heads, N]`."""
+        found = group_scores(self._group(q), keys).unflatten(1, (self.rows, q.shape[1])).flatten(0, 1)
+        return found if self.in_order else found[self.index]
+
+    def sums(self, weights, values):
+        """`weights [M, heads, N]` over `values [G, N, D]` -> `[M, heads, D]`."""
+        out = torch.bmm(self._group(weights), values).view(-1, weights.shape[1], values.shape[2])
+        return out if self.in_order else out[self.index]
+
+    def _group(self, x):
+        """`[M, heads, X] -> [G, rows * heads, X]`."""
+        if not self.in_order:
+            x = x.new_zeros(self.groups * self.rows, *x.shape[1:]).index_copy_(0, self.index, x)
+        return x.reshape(self.groups, self.rows * x.shape[1], x.shape[2])

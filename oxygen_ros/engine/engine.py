@@ -72,6 +72,11 @@ class Engine:
         counters.max_live_streams = max(counters.max_live_streams, len(self.streams))
         return counters
 
+    @property
+    def next_request_id(self):
+        """The id that the first request of the next frame will get."""
+        return self._next_request
+
     @torch.inference_mode()
     def warm_up(self):
         """Run every stage once on scratch data, so that the first frame is not the slow one; nothing is counted."""

@@ -9,15 +9,31 @@ def attend(q, k, v, bias=None):
     """
     `q [T, heads, D]` over `k, v [N, D]` -> `[T, heads * D]`; `bias [T, N]` is added to the scores.
 
-    Without a bias the heads are just more queries of the one key head, so they are folded into the rows.
+    All heads read one key head, so they are just more rows of one product. On a CPU the plain products are three to
+    four times faster than torch's fused kernel at these shapes, which repacks the keys for every block of rows.
     """
     rows, heads, dim = q.shape
+    if q.device.type == 'cpu':
+        scores = (q * dim ** -0.5).view(rows * heads, dim) @ k.T
+        if bias is not None:
+            scores.view(rows, heads, -1).add_(bias[:, None])
+        return (scores.softmax(-1) @ v).view(rows, heads * dim)
     if bias is None:
         out = F.scaled_dot_product_attention(q.reshape(1, 1, rows * heads, dim), k[None, None], v[None, None])
         return out.view(rows, heads * dim)
     k, v = (x[None, None].expand(1, heads, -1, -1) for x in (k, v))
     out = F.scaled_dot_product_attention(q.transpose(0, 1)[None], k, v, bias.to(q.dtype))
     return out[0].transpose(0, 1).reshape(rows, heads * dim)
+
+
+def attend_heads(q, k, v):
+    """`q, k, v [B, N, heads, D]`, one key head each (vision) -> `[B, N, heads * D]`."""
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    if q.device.type == 'cpu':
+        out = (q * q.shape[-1] ** -0.5 @ k.transpose(-1, -2)).softmax(-1) @ v.contiguous()
+    else:
+        out = F.scaled_dot_product_attention(q, k, v)
+    return out.transpose(1, 2).flatten(2)
 
 
 def attend_batch(q, k, v, valid):
@@ -29,19 +45,10 @@ def attend_batch(q, k, v, valid):
     return out.transpose(1, 2).reshape(batch, rows, heads * dim)
 
 
-def attend_groups(q, k, v, bias):
+def group_scores(q, k):
     """
-    Rows of one group over the keys of that group: `q [G, R, D]`, `k, v [G, N, D]`, `bias [G, R or 1, N]` float32.
+    Scores of the rows of each group over its keys: `q [G, R, D]` scaled, `k [G, N, D]` -> `[G, R, N]`.
 
-    Returns the output `[G, R, D]` and the log of the softmax's denominator `[G, R]` in float32, with which the parts
-    of a split key sequence are put together (`merge`).
+    Computed as keys times queries: with few rows a group that reads the keys in memory order, three times faster.
     """
-    scores = torch.bmm(q, k.transpose(1, 2)).float() * q.shape[-1] ** -0.5 + bias
-    total = torch.logsumexp(scores, -1)
-    return torch.bmm((scores - total[..., None]).exp_().to(q.dtype), v), total
-
-
-def merge(out_a, total_a, out_b, total_b):
-    """Attention over the union of two key sets from the attention over each: `out [..., D]`, `total [...]`."""
-    share = torch.sigmoid(total_a - total_b)[..., None]
-    return torch.lerp(out_b.float(), out_a.float(), share).to(out_a.dtype)
+    return torch.bmm(k, q.transpose(1, 2)).transpose(1, 2)

@@ -56,7 +56,8 @@ class ExpertLayer(Block):
     def forward(self, x, turn, attend, table):  # [..., H, W]
         q, k, v = self.project(rms_norm(x, table.input_scale), turn, table.qkv_bias)
         x = torch.addcmul(x, self.out(attend(q, k, v)), table.attention_gate)
-        return torch.addcmul(x, self.mlp(rms_norm(x, table.post_scale), table.gate_up_bias), table.mlp_gate)
+        hidden = self.hidden(rms_norm(x, table.post_scale), table.gate_up_bias)
+        return torch.addcmul(x, self.down(hidden), table.mlp_gate)
 
     def forward_conditioned(self, x, turn, attend, condition):
         """The same layer with the norms spelt out, differentiable in all weights; condition [B, 1, W]."""
@@ -64,7 +65,8 @@ class ExpertLayer(Block):
         q, k, v = self.project((rms_norm(x.float(), None) * scale + shift).to(x.dtype), turn)
         x = x + self.out(attend(q, k, v)) * gate.to(x.dtype)
         scale, shift, gate = modulation(self.post_dense, condition)
-        return x + self.mlp((rms_norm(x.float(), None) * scale + shift).to(x.dtype)) * gate.to(x.dtype)
+        hidden = self.hidden((rms_norm(x.float(), None) * scale + shift).to(x.dtype))
+        return x + self.down(hidden) * gate.to(x.dtype)
 
 
 class Expert(nn.Module):

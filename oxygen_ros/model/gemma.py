@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from oxygen_ros.model.linear import Linear
+from oxygen_ros.model.linear import Linear, can_pack
 from oxygen_ros.model.norm import rms_norm
 from oxygen_ros.model.rope import rotate
 
@@ -19,6 +19,7 @@ class Block(nn.Module):
         self.out = Linear(heads * head_dim, width, **kind)
         self.gate_up = Linear(width, 2 * mlp, **kind)
         self.down = Linear(mlp, width, **kind)
+        self.gate, self.up = None, None  # gate_up in two once packed: then GELU and product cost no pass of their own
 
     def project(self, x, turn, bias=None):
         """`x [..., W] -> q [..., heads, D], k [..., D], v [..., D]`, q and k rotated by `turn`."""
@@ -26,9 +27,21 @@ class Block(nn.Module):
         qk = rotate(qkv[..., :-1, :], turn)
         return qk[..., :-1, :], qk[..., -1, :], qkv[..., -1, :]
 
-    def mlp(self, x, bias=None):
+    def hidden(self, x, bias=None):
+        """`gelu(gate(x)) * up(x)`, `[..., MLP]`."""
+        if self.gate is not None:
+            gate_bias, up_bias = (None, None) if bias is None else bias.chunk(2, -1)
+            return self.up.mul(x, self.gate.gelu(x, gate_bias), up_bias)
         gate, up = self.gate_up(x, bias).chunk(2, -1)
-        return self.down(F.gelu(gate, approximate='tanh') * up)
+        return F.gelu(gate, approximate='tanh') * up
+
+    def pack(self):
+        """Keep the matrices in the CPU kernel's own order."""
+        if can_pack(self.gate_up.weight):
+            self.gate, self.up = self.gate_up.split(self.gate_up.weight.shape[0] // 2)
+            self.gate_up.weight = None
+            for layer in (self.qkv, self.out, self.gate, self.up, self.down):
+                layer.pack()
 
 
 class TrunkLayer(Block):
@@ -48,8 +61,8 @@ class TrunkLayer(Block):
         q, k, v = self.project(rms_norm(x, 1 + self.input_norm), turn)
         if rows is not None:
             q, x = q[rows], x[rows]
-        x = x + self.out(attend(q, k, v))
-        return x + self.mlp(rms_norm(x, 1 + self.post_norm))
+        x = self.out.add(attend(q, k, v), x)
+        return self.down.add(self.hidden(rms_norm(x, 1 + self.post_norm)), x)
 
 
 class Trunk(nn.Module):

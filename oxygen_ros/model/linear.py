@@ -28,11 +28,38 @@ class Linear(nn.Module):
             return torch.ops.mkldnn._linear_pointwise(x, self.packed, bias, 'none', [], '')
         return F.linear(x, self.weight, bias)
 
+    def gelu(self, x, bias=None):
+        """Tanh-GELU of the product, in the same pass where packed."""
+        bias = self.bias if bias is None else bias
+        if self.packed is not None:
+            return torch.ops.mkldnn._linear_pointwise(x, self.packed, bias, 'gelu', [], 'tanh')
+        return F.gelu(F.linear(x, self.weight, bias), approximate='tanh')
+
+    def add(self, x, other):
+        """Product plus `other`, in the same pass where packed."""
+        if self.packed is not None:
+            return torch.ops.mkldnn._linear_pointwise.binary(x, other, self.packed, self.bias, 'add')
+        return other + F.linear(x, self.weight, self.bias)
+
+    def mul(self, x, other, bias=None):
+        """Product times `other`, in the same pass where packed."""
+        bias = self.bias if bias is None else bias
+        if self.packed is not None:
+            return torch.ops.mkldnn._linear_pointwise.binary(x, other, self.packed, bias, 'mul')
+        return other * F.linear(x, self.weight, bias)
+
     def pack(self, rows=512):
         """Keep only the blocked weight; `rows` is a typical number of input rows."""
         if self.packed is None and can_pack(self.weight):
             self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight.detach(), rows)
             self.weight = None
+
+    def split(self, rows):
+        """The first `rows` outputs and the others as two layers over the same memory; without a bias."""
+        parts = Linear(1, 1), Linear(1, 1)
+        for part, weight in zip(parts, (self.weight[:rows], self.weight[rows:])):
+            part.weight = nn.Parameter(weight.detach(), requires_grad=False)
+        return parts
 
 
 class _PackedLinear(torch.autograd.Function):

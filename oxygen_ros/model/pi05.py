@@ -80,10 +80,10 @@ class Pi05(nn.Module):
             if self.head is None:
                 self.head = Linear(1, 1)
                 self.head.weight = nn.Parameter(self.embedding.detach(), requires_grad=False)
-            exact = {self.vision.patch_embedding, self.expert.action_in, self.expert.action_out}
-            for layer in self.modules():
-                if isinstance(layer, Linear) and layer not in exact:
-                    layer.pack()
+            for layer in (*self.trunk.layers, *self.expert.layers):
+                layer.pack()
+            for layer in (self.head, self.vision.projector, *self.vision.matrices()):
+                layer.pack()
             self.packed = True
         return self.tables[steps, rule]
 

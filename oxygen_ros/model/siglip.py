@@ -3,6 +3,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from oxygen_ros.model.attention import attend_heads
 from oxygen_ros.model.linear import Linear
 
 EPS = 1e-6
@@ -23,11 +24,9 @@ class VisionLayer(nn.Module):
 
     def forward(self, x):  # [B, N, W]
         batch, tokens, width = x.shape
-        qkv = self.qkv(self.norm1(x)).view(batch, tokens, 3, self.heads, width // self.heads)
-        q, k, v = qkv.permute(2, 0, 3, 1, 4)
-        a = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(batch, tokens, width)
-        x = x + self.out(a)
-        return x + self.fc2(F.gelu(self.fc1(self.norm2(x)), approximate='tanh'))
+        q, k, v = self.qkv(self.norm1(x)).view(batch, tokens, 3, self.heads, width // self.heads).unbind(2)
+        x = self.out.add(attend_heads(q, k, v), x)
+        return self.fc2.add(self.fc1.gelu(self.norm2(x)), x)
 
 
 class Vision(nn.Module):
@@ -44,6 +43,10 @@ class Vision(nn.Module):
                                     for _ in range(c.vision_depth))
         self.norm = nn.LayerNorm(c.vision_width, EPS, **kind)
         self.projector = Linear(c.vision_width, c.trunk_width, True, **kind)
+
+    def matrices(self):
+        """The linear layers of all blocks."""
+        return [m for layer in self.layers for m in (layer.qkv, layer.out, layer.fc1, layer.fc2)]
 
     def forward(self, images):
         patches = F.unfold(images, self.patch, stride=self.patch).transpose(1, 2)  # [B, N, 3 * P * P]

@@ -1,0 +1,78 @@
+"""Each stage of a frame timed alone, on an engine's own model and pool."""
+import torch
+
+from oxygen_ros.bench import cost
+from oxygen_ros.bench.limits import gemm_gflops, synchronise
+from oxygen_ros.bench.measure import Samples
+from oxygen_ros.bench.workload import observation
+from oxygen_ros.engine.append import Append
+from oxygen_ros.engine.noise import action_noise
+from oxygen_ros.engine.stream import Stream
+
+
+class Stages:
+    """`vision`, `prefill`, `denoise` and `decode(rows)` with the workload's inputs."""
+
+    def __init__(self, engine, shapes):
+        self.engine, self.shapes, self.samples = engine, shapes, Samples()
+        self.model, self.pool = engine.model, engine.pool
+        inputs = engine.processor.inputs(observation(0))
+        self.images = torch.as_tensor(inputs.images).to(self.model.device)
+        self.prompt = torch.as_tensor(inputs.prompt_tokens).to(self.model.device)
+        self.tokens = self.model.embed_images(self.images)
+        self.length = len(self.tokens) + len(self.prompt)
+        c = self.model.config
+        self.noise = action_noise(0, 0, c.horizon, c.action_dim).to(self.model.device)
+        self.hidden = self.prefill()
+
+    def vision(self):
+        return self.model.embed_images(self.images)
+
+    def prefill(self):
+        return self.model.prefill(self.tokens, self.prompt, self.pool.block(0), self.engine.mask)
+
+    def denoise(self):
+        return self.model.denoise(self.noise, self.pool.block(0), self.length, self.engine.tables).float().cpu()
+
+    def streams(self, rows):
+        """`rows` streams on a prefix each, at all stages of their answers."""
+        return [Stream(i, 0, 0, None, i, self.length, i, [5 + i], None,
+                       stored=i * max(self.shapes.tokens - 2, 0) // max(rows - 1, 1)) for i in range(rows)]
+
+    def decode(self, rows):
+        streams = self.streams(rows)
+        append = Append(self.pool, streams, [s.pending for s in streams])
+        hidden = self.model.extend(append.tokens, append.positions, append.attend)
+        return self.model.logits(hidden[append.last]).argmax(-1).tolist()
+
+    def calls(self, rows):
+        """`{stage: call}` for these numbers of decode rows; each call adds its time to `samples`."""
+        table = {'vision': self.vision, 'prefill': self.prefill, 'denoise': self.denoise}
+        table.update({f'decode_{n}': lambda n=n: self.decode(n) for n in rows})
+        return {name: lambda name=name, call=call: self._timed(name, call) for name, call in table.items()}
+
+    @torch.inference_mode()
+    def _timed(self, name, call):
+        synchronise(self.model.device)
+        start = self.engine.clock()
+        call()
+        synchronise(self.model.device)
+        self.samples.add(**{name: (self.engine.clock() - start) * 1e3})
+
+    def costs(self, rows):
+        """`{stage: Cost}` for the same names."""
+        c, size = self.model.config, torch.finfo(self.model.dtype).bits // 8
+        found = {'vision': cost.vision(c, self.shapes.views, size), 'prefill': cost.prefill(c, self.length, size),
+                 'denoise': cost.denoise(c, self.length, self.shapes.steps, size)}
+        found.update({f'decode_{n}': cost.decode(c, n, self.length, self.shapes.tokens / 2, size) for n in rows})
+        return found
+
+    def report(self, rows, bandwidth):
+        """`{stage: {ms, bound_ms, efficiency, gemm_gflops}}`, medians of what was timed."""
+        found, summary = {}, self.samples.summary()
+        for name, one in self.costs(rows).items():
+            rate = gemm_gflops(one.rows, one.shapes, self.model.dtype, self.model.device, self.engine.clock)
+            bound = one.bound_s(rate, bandwidth) * 1e3
+            found[name] = {'ms': summary[name], 'ms_p99': summary[name + '_p99'], 'bound_ms': bound,
+                           'efficiency': bound / summary[name], 'gemm_gflops': rate}
+        return found

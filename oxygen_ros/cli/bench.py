@@ -1,0 +1,57 @@
+"""Measure the engine against its baselines and the machine's limits."""
+import argparse
+import json
+from pathlib import Path
+import sys
+
+SUITES = ('headline', 'scaling')
+
+
+def positive(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f'must be at least 1, got {text}')
+    return value
+
+
+def add_arguments(parser):
+    parser.add_argument('--model', choices=('nano', 'mini', 'pi05'), default='mini', help='size, with random weights')
+    parser.add_argument('--suite', choices=SUITES, default='headline')
+    parser.add_argument('--device', default='cpu', help='cpu or cuda')
+    parser.add_argument('--dtype', choices=('bfloat16', 'float32'), default='bfloat16')
+    parser.add_argument('--rounds', type=positive, default=7, help='interleaved rounds; figures are their medians')
+    parser.add_argument('--threads', type=int, default=0, help='CPU threads; 0: as many as torch takes')
+    parser.add_argument('--clock', choices=('wall', 'cpu'), default='wall',
+                        help='cpu: processor time of this process, for a busy machine; use it with --threads 1')
+    parser.add_argument('--json', type=Path, metavar='FILE', help='write the figures to FILE')
+    parser.add_argument('--plot', type=Path, metavar='PNG', help='suite scaling: draw action rate against N')
+
+
+def run(arguments):
+    for path in (arguments.json, arguments.plot):
+        if path and not path.resolve().parent.is_dir():
+            print(f'bench: cannot write {path}: its folder does not exist', file=sys.stderr)
+            return 2
+    if arguments.plot and arguments.suite != 'scaling':
+        print('bench: --plot belongs to --suite scaling', file=sys.stderr)
+        return 2
+    import torch
+    if arguments.device.startswith('cuda') and not torch.cuda.is_available():
+        print('bench: no CUDA GPU is usable from this torch; install a CUDA build of torch or use --device cpu',
+              file=sys.stderr)
+        return 1
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    from oxygen_ros.bench import suites
+
+    def progress(text):
+        print(f'\r\033[K{text}', end='', file=sys.stderr, flush=True)
+
+    options = suites.Options(arguments.model, arguments.dtype, arguments.device, arguments.rounds, arguments.clock)
+    with torch.inference_mode():
+        result = getattr(suites, arguments.suite)(options, progress)
+    print(file=sys.stderr)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(result, indent=1) + '\n')
+    print(json.dumps(result, indent=1))
+    return 0
