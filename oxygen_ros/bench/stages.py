@@ -41,9 +41,9 @@ class Stages:
 
     def decode(self, rows):
         streams = self.streams(rows)
-        append = Append(self.pool, streams, [s.pending for s in streams])
+        append = Append(self.pool, streams, [s.pending for s in streams], [1] * rows)
         hidden = self.model.extend(append.tokens, append.positions, append.attend)
-        return self.model.logits(hidden[append.last]).argmax(-1).tolist()
+        return self.model.logits(hidden[append.wanted]).argmax(-1).tolist()
 
     def calls(self, rows):
         """`{stage: call}` for these numbers of decode rows; each call adds its time to `samples`."""

@@ -10,11 +10,11 @@ class Append:
 
     Rows are flat, so the weights are read once for all of them. For the scores they are grouped twice, by prefix
     block (a block is read once for all streams that share it) and by slot, each group padded to the longest. A row
-    sees its whole prefix, and of its slot what was stored before it and itself. `last` is each stream's last row, in
-    the order of `streams`.
+    sees its whole prefix, and of its slot what was stored before it and itself. `wanted` are the rows whose logits
+    count: the last `wanted_counts[i]` of each stream, in the order of `streams`.
     """
 
-    def __init__(self, pool, streams, pending):
+    def __init__(self, pool, streams, pending, wanted_counts):
         self.pool = pool
         self.device = pool.prefix.device
         capacity = pool.slots.shape[3]
@@ -25,7 +25,7 @@ class Append:
         filled = [0] * (self.blocks.stop - self.blocks.start)
         widest = max(len(new) for new in pending)
         tokens, positions, cells, in_block, in_slot, lengths, own = [], [], [], [], [], [], []
-        last = [0] * len(streams)
+        ends = [0] * len(streams)
         for i in order:
             stream, new = streams[i], pending[i]
             group = stream.block - self.blocks.start
@@ -38,12 +38,13 @@ class Append:
                 lengths.append(stream.prefix_length)
                 own.append(stream.stored + j + 1)
             filled[group] += len(new)
-            last[i] = len(tokens) - 1
+            ends[i] = len(tokens)
         rows = max(filled)
         in_block = [group * rows + row for group, row in in_block]
         index = torch.tensor([tokens, positions, cells, in_block, in_slot])
         self.tokens, self.positions, self.cells, in_block, in_slot = index.to(self.device)
-        self.last = torch.tensor(last).to(self.device)
+        wanted = [row for end, count in zip(ends, wanted_counts) for row in range(end - count, end)]
+        self.wanted = torch.tensor(wanted).to(self.device)
         self.by_block = Groups(len(filled), rows, in_block, len(filled) * rows == len(tokens))
         self.by_slot = Groups(self.slots.stop - self.slots.start, widest, in_slot, False)
         self.keys, self.own = max(lengths), max(own)

@@ -29,7 +29,8 @@ class EngineConfig:
     `slots` is the most streams alive at once, `prefix_blocks` the most prefixes kept (0: one a slot and one for the
     frame at work). `max_prompt_tokens`, `max_suffix_tokens` and `max_new_tokens` bound what one prefix and one stream
     may hold. `decode_rounds` is the number of decode rounds a frame in mode oxygen. `seed` and the frame id make the
-    action noise. With `eos` off streams run to their length. `threads` is torch's thread count, 0 leaves it alone.
+    action noise. With `eos` off
+    streams run to their length. `threads` is torch's thread count, 0 leaves it alone.
     `pack` keeps the weights in the CPU kernel's own order.
     """
 
@@ -40,6 +41,11 @@ class EngineConfig:
     max_suffix_tokens: int = 32
     max_new_tokens: int = 64
     decode_rounds: int = 1
+    ride: bool = False
+    draft_tokens: int = 0
+    deadline_s: float = 0.0
+    fold_times: bool = True
+    trim_last_layer: bool = True
     denoise_steps: int = 10
     seed: int = 0
     eos: bool = True
@@ -53,7 +59,8 @@ class EngineConfig:
         object.__setattr__(self, 'mode', Mode(self.mode))
         object.__setattr__(self, 'on_full', OnFull(self.on_full))
         for name, least in (('slots', 1), ('prefix_blocks', 0), ('max_prompt_tokens', 1), ('max_suffix_tokens', 0),
-                            ('max_new_tokens', 1), ('decode_rounds', 0), ('denoise_steps', 1), ('threads', 0)):
+                            ('max_new_tokens', 1), ('decode_rounds', 0), ('denoise_steps', 1), ('threads', 0),
+                            ('draft_tokens', 0), ('deadline_s', 0)):
             value = getattr(self, name)
             if value < least:
                 raise ValueError(f'{name} must be at least {least}, got {value}')

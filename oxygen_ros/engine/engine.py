@@ -1,5 +1,5 @@
 """One observation in, one action chunk and the next tokens of every language stream out."""
-from dataclasses import dataclass
+from dataclasses import replace
 import time
 
 import torch
@@ -7,24 +7,16 @@ import torch
 from oxygen_ros.engine.append import Append
 from oxygen_ros.engine.config import Mode, OnFull
 from oxygen_ros.engine.counters import Counters, PrefillCounter
+from oxygen_ros.engine.deadline import DeadlineController
 from oxygen_ros.engine.guidance import Guidance
 from oxygen_ros.engine.hierarchy import Hierarchy
 from oxygen_ros.engine.kv_pool import KVPool
+from oxygen_ros.engine.language import LanguageBatch, Source
 from oxygen_ros.engine.noise import action_noise
-from oxygen_ros.engine.report import FrameReport, Refusal
-from oxygen_ros.engine.request import FinishReason, TokenEvent
+from oxygen_ros.engine.report import FrameReport
+from oxygen_ros.engine.request import FinishReason
 from oxygen_ros.engine.stream import Stream
-
-
-@dataclass(frozen=True)
-class Source:
-    """The prefix that a frame's requests start from; `hidden [1, W]` is that of its last token."""
-
-    stamp_ns: int
-    frame_id: int
-    block: int
-    length: int
-    hidden: torch.Tensor
+from oxygen_ros.model.time_condition import euler_times
 
 
 class Engine:
@@ -52,12 +44,14 @@ class Engine:
         self.pool = KVPool(c, blocks, self.prefix_positions + c.horizon, config.slots, own, model.dtype,
                            model.device)
         self.tables = model.prepare(config.denoise_steps, pack=config.pack)
+        self.times = euler_times(config.denoise_steps).to(model.device)
         self.mask = processor.profile.prefix_mask
         self.prefill_counter = PrefillCounter(model)
         self.guide = None  # observation -> Guidance or None: real-time chunking (control/rtc.py)
-        self.streams = {}  # request id -> Stream, oldest first
         self._counters = Counters(slots_total=config.slots, blocks_total=blocks, pool_bytes=self.pool.bytes)
-        self._ended = []  # events of streams that ended outside a round
+        self.language = LanguageBatch(model, self.pool, processor, config, self._counters)
+        self.deadline = DeadlineController(config.deadline_s)
+        self.chunk_left_s = None  # when the last chunk left, on the engine's clock
         self._next_request = 1
         if config.threads:
             torch.set_num_threads(config.threads)
@@ -71,6 +65,11 @@ class Engine:
         counters.blocks_used = self.pool.blocks_used
         counters.max_live_streams = max(counters.max_live_streams, len(self.streams))
         return counters
+
+    @property
+    def streams(self):
+        """Live streams by request id, oldest first."""
+        return self.language.streams
 
     @property
     def next_request_id(self):
@@ -91,7 +90,7 @@ class Engine:
         for guidance in (None, Guidance(nothing, nothing)) if self.guide is not None else (None,):
             self.model.denoise(nothing, self.pool.block(block), len(tokens) + 8, self.tables, guidance)
         slot = self.pool.take_slot()
-        append = Append(self.pool, [Stream(0, 0, 0, None, block, len(tokens) + 8, slot, [0], None)], [[0]])
+        append = Append(self.pool, [Stream(0, 0, 0, None, block, len(tokens) + 8, slot, [0], None)], [[0]], [1])
         self.model.extend(append.tokens, append.positions, append.attend)
         self.pool.release_slot(slot)
         self.pool.release_block(block)
@@ -118,49 +117,45 @@ class Engine:
         frame_id = self._counters.frames
         self._counters.frames += 1
         tokens_before, rounds_before = self._counters.tokens, self._counters.decode_rounds
+        self.language.drop_late(start)
         block = self._take_block()
         try:
             converted = self.clock()
             image_tokens = self.model.embed_images(images)
             seen = self.clock()
-            hidden = self.model.prefill(image_tokens, prompt, self.pool.block(block), self.mask)
-            filled = self.clock()
             length = len(image_tokens) + len(prompt)
-            c = self.model.config
-            noise = action_noise(self.config.seed, frame_id, c.horizon, c.action_dim).to(self.model.device)
-            guidance = self.guide(observation) if self.guide is not None else None
-            if guidance is not None:
-                guidance = guidance.to(self.model.device)
-            actions = self.model.denoise(noise, self.pool.block(block), length, self.tables, guidance)
+            hidden, riders = self._prefill(image_tokens, prompt, block)
+            filled = self.clock()
+            actions = self._denoise(observation, frame_id, block, length)
             chunk = self.processor.chunk(actions.float().cpu().numpy(), observation, frame_id)
             denoised = self.clock()
             on_chunk(chunk)
-            self._counters.chunks += 1
             ready = self.clock()
+            self._counters.chunks += 1
+            self._note_chunk(start, ready)
 
-            self._flush(on_token)
+            self.language.flush(on_token)
+            if riders is not None:
+                streams, drafts, logits = riders
+                self.language.finish_round(streams, drafts, logits, on_token)
             ids = tuple(range(self._next_request, self._next_request + len(requests)))
             self._next_request += len(requests)
             refused = []
             for request_id, request in zip(ids, requests):
                 if self.config.mode is Mode.ISOLATED:
-                    hidden = self.model.prefill(self.model.embed_images(images), prompt, self.pool.block(block),
-                                                self.mask)
-                source = Source(observation.stamp_ns, frame_id, block, length, hidden)
+                    hidden, _ = self._prefill(self.model.embed_images(images), prompt, block)
+                source = Source(observation.stamp_ns, frame_id, block, length, hidden, start)
                 if self.hierarchy is not None and self.hierarchy.wants(request):
                     refused += self._admit_subtask(request_id, request, source, told, image_tokens, on_token)
                 else:
-                    refused += self._admit(request_id, request, source, on_token)
+                    refused += self.language.admit(request_id, request, source, on_token)
                 while self.config.mode is not Mode.OXYGEN and request_id in self.streams:
-                    self._round([self.streams[request_id]], on_token)
+                    self.language.round([self.streams[request_id]], on_token)
         finally:
             self.pool.release_block(block)
         if self.config.mode is Mode.OXYGEN:
-            for _ in range(self.config.decode_rounds):
-                if not self.streams:
-                    break
-                self._round(list(self.streams.values()), on_token)
-        self._flush(on_token)
+            self._decode(self.config.decode_rounds - (self.config.ride and self.config.decode_rounds > 0), on_token)
+        self.language.flush(on_token)
         end = self.clock()
         return FrameReport(
             frame_id, frame_ms=(end - start) * 1e3, inputs_ms=(converted - start) * 1e3,
@@ -173,7 +168,7 @@ class Engine:
         """End a live stream; its last event comes with the next frame or round. KeyError for an id that is not live."""
         if request_id not in self.streams:
             raise KeyError(f'no live stream has the request id {request_id}')
-        self._end(self.streams[request_id], reason)
+        self.language.end(self.streams[request_id], reason)
 
     def cancel_all(self, reason=FinishReason.CANCELLED):
         for request_id in list(self.streams):
@@ -185,8 +180,7 @@ class Engine:
 
         `frame_id` numbers the next frame, and so chooses its action noise: a run that begins there again is the same.
         """
-        self.cancel_all()
-        self._ended.clear()
+        self.language.forget()
         if self.hierarchy is not None:
             self.hierarchy.forget()
         if frame_id is not None:
@@ -204,50 +198,42 @@ class Engine:
     def _take_block(self):
         """A prefix block for the frame at work; the oldest streams make room where none is free."""
         while not self.pool.can_take_block():
-            self._end(next(iter(self.streams.values())), FinishReason.DROPPED)
+            self.language.drop_oldest()
         return self.pool.take_block()
 
-    def _admit(self, request_id, request, source, on_token):
-        """Give the request a slot and its share of the prefix; returns a Refusal in a list, or an empty one."""
-        suffix = list(self.processor.suffix_tokens(request.suffix))
-        reason = ''
-        if request.max_tokens > self.config.max_new_tokens:
-            reason = f'{request.max_tokens} tokens wanted, a slot holds {self.config.max_new_tokens}'
-        elif len(suffix) > self.config.max_suffix_tokens:
-            reason = f'the suffix has {len(suffix)} tokens, a slot holds {self.config.max_suffix_tokens}'
-        elif not self.pool.can_take_slot():
-            if self.config.on_full is OnFull.DROP_OLDEST:
-                self._end(next(iter(self.streams.values())), FinishReason.DROPPED)
-                self._flush(on_token)
-            if not self.pool.can_take_slot():
-                reason = f'all {self.config.slots} slots are taken'
-        if reason:
-            self._counters.streams_refused += 1
-            on_token(TokenEvent(request_id, source.frame_id, source.stamp_ns, request.task, 0, -1, '',
-                                FinishReason.REFUSED))
-            return [Refusal(request_id, request, reason)]
-        self.pool.share_block(source.block)
-        stream = Stream(request_id, source.frame_id, source.stamp_ns, request, source.block, source.length,
-                        self.pool.take_slot(), suffix, self.processor.text_stream(),
-                        tuple(self.processor.suppressed.get(request.task, ())))
-        self.streams[request_id] = stream
-        self._counters.streams_started += 1
-        self._counters.max_live_streams = max(self._counters.max_live_streams, len(self.streams))
-        if not suffix:  # the text continues the prompt: its first token is already there
-            self._emit([stream], self.model.logits(source.hidden), on_token)
-        return []
+    def _prefill(self, image_tokens, prompt, block):
+        """Fill the block -> the last row's hidden `[1, W]`, and what the riding round needs or None."""
+        rows = slice(-1, None) if self.config.trim_last_layer else slice(None)
+        kv = self.pool.block(block)
+        if not (self.config.ride and self.config.decode_rounds and self.streams):
+            return self.model.prefill(image_tokens, prompt, kv, self.mask, rows)[-1:], None
+        streams = list(self.streams.values())
+        append, drafts = self.language.prepare(streams)
+        hidden = self.model.prefill(image_tokens, prompt, kv, self.mask, rows, append)
+        own = len(hidden) - len(append.tokens)
+        return hidden[own - 1:own], (streams, drafts, self.model.logits(hidden[own:][append.wanted]))
+
+    def _denoise(self, observation, frame_id, block, length):
+        c, kv = self.model.config, self.pool.block(block)
+        noise = action_noise(self.config.seed, frame_id, c.horizon, c.action_dim).to(self.model.device)
+        guidance = self.guide(observation) if self.guide is not None else None
+        if guidance is not None:
+            guidance = guidance.to(self.model.device)
+        if self.config.fold_times or guidance is not None:
+            return self.model.denoise(noise, kv, length, self.tables, guidance)
+        return self.model.denoise_unfolded(noise, kv, length, self.times)
 
     def _admit_subtask(self, request_id, request, source, observation, image_tokens, on_token):
         """Admit a request for the subtask: it starts from a prefix of its own, the frame's second prefill."""
         if not self.pool.can_take_slot() and self.config.on_full is OnFull.REFUSE:
-            return self._admit(request_id, request, source, on_token)  # refused without the work
+            return self.language.admit(request_id, request, source, on_token)  # refused without the work
         prompt = torch.as_tensor(self.processor.high_level_prompt(observation.instruction)).to(self.model.device)
         block = self._take_block()
         try:
             hidden = self.model.prefill(image_tokens, prompt, self.pool.block(block), self.mask)
             self.hierarchy.asked(request_id)
-            own = Source(source.stamp_ns, source.frame_id, block, len(image_tokens) + len(prompt), hidden)
-            return self._admit(request_id, request, own, on_token)
+            own = replace(source, block=block, length=len(image_tokens) + len(prompt), hidden=hidden)
+            return self.language.admit(request_id, request, own, on_token)
         finally:
             self.pool.release_block(block)
 
@@ -258,54 +244,19 @@ class Engine:
             on_token(event)
         return listen
 
-    def _round(self, streams, on_token):
-        """Append every stream's pending tokens in one forward and take one new token each."""
-        append = Append(self.pool, streams, [s.pending for s in streams])
-        hidden = self.model.extend(append.tokens, append.positions, append.attend)
-        for stream in streams:
-            stream.stored += len(stream.pending)
-        self._counters.decode_rounds += 1
-        self._emit(streams, self.model.logits(hidden[append.last]), on_token)
+    def _note_chunk(self, start, ready):
+        """Tell the controller what the action part took, and count a chunk that came after its deadline."""
+        late = self.chunk_left_s is not None and ready - self.chunk_left_s > self.config.deadline_s
+        self._counters.late_chunks += bool(self.config.deadline_s) and late
+        self.chunk_left_s = ready
+        self.deadline.saw_action(ready - start)
 
-    def _emit(self, streams, logits, on_token):
-        """Choose the next token of each stream from `logits [streams, vocabulary]` and tell the world."""
-        for row, stream in zip(logits, streams):
-            for first, last in stream.suppressed:
-                row[first:last + 1] = -torch.inf
-        for token, stream in zip(logits.argmax(-1).tolist(), streams):
-            if stream.request_id not in self.streams:
-                continue  # cancelled from a callback of this round
-            stream.pending = [token]
-            stream.produced += 1
-            self._counters.tokens += 1
-            reason = FinishReason.RUNNING
-            if self.config.eos and token == self.processor.eos_id:
-                reason = FinishReason.EOS
-            elif stream.produced == stream.request.max_tokens:
-                reason = FinishReason.LENGTH
-            text = '' if reason is FinishReason.EOS else stream.text.push(token)
-            if reason is not FinishReason.RUNNING:
-                text += stream.text.finish()
-                self._release(stream)
-            on_token(self._event(stream, stream.produced - 1, token, text, reason))
-            self._flush(on_token)
-
-    def _end(self, stream, reason):
-        """End a stream outside a round; its event waits until it can be delivered."""
-        self._release(stream)
-        self._ended.append(self._event(stream, stream.produced, -1, stream.text.finish(), reason))
-
-    def _release(self, stream):
-        del self.streams[stream.request_id]
-        self.pool.release_slot(stream.slot)
-        self.pool.release_block(stream.block)
-        self._counters.streams_finished += 1
-
-    @staticmethod
-    def _event(stream, index, token, text, reason):
-        return TokenEvent(stream.request_id, stream.frame_id, stream.stamp_ns, stream.request.task, index, token, text,
-                          reason)
-
-    def _flush(self, on_token):
-        while self._ended:
-            on_token(self._ended.pop(0))
+    def _decode(self, rounds, on_token):
+        """Up to `rounds` decode rounds, as far as the next chunk's deadline allows."""
+        for _ in range(rounds):
+            began = self.clock()
+            fitting = self.deadline.rows_that_fit(len(self.streams), began - self.chunk_left_s)
+            if not fitting:
+                break
+            rows = self.language.round(self.language.choose(fitting), on_token)
+            self.deadline.saw_round(rows, self.clock() - began)

@@ -20,18 +20,23 @@ class LanguageRequest:
     A wish for text about one observation.
 
     `suffix` is the text of this language task, appended after the shared prefix, causally, so that the actions do not
-    see it; empty continues the prompt itself. `max_tokens` bounds the answer.
+    see it; empty continues the prompt itself. `max_tokens` bounds the answer. Where time is short, higher `priority`
+    goes first; a stream older than `within_s` (0: any age) is dropped.
     """
 
     task: str
     suffix: str = ''
     max_tokens: int = 32
+    priority: int = 0
+    within_s: float = 0.0
 
     def __post_init__(self):
         if not self.task:
             raise ValueError('a language request needs the name of its task')
         if self.max_tokens < 1:
             raise ValueError(f'max_tokens must be at least 1, got {self.max_tokens} for task {self.task}')
+        if not self.within_s >= 0:
+            raise ValueError(f'within_s must be 0 or more, got {self.within_s} s for task {self.task}')
 
 
 @dataclass(frozen=True)

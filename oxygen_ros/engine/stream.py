@@ -10,7 +10,9 @@ class Stream:
     """
     `block` holds its prefix of `prefix_length` positions, `slot` its own keys, of which `stored` are written.
 
-    `pending` are the tokens that the next round appends: the suffix at first, then the newest token.
+    `pending` are the tokens that the next round appends: the suffix at first, then the newest token. `tokens` is the
+    answer so far. `started_s` and `advanced` (number of the last round it was in) tell how long it has waited.
+    `gain` is the running mean of accepted draft tokens, by which drafting is kept, shortened or left off.
     """
 
     request_id: int
@@ -24,5 +26,7 @@ class Stream:
     text: Any
     suppressed: tuple[tuple[int, int], ...] = ()
     stored: int = 0
-    produced: int = 0
     tokens: list[int] = field(default_factory=list)
+    started_s: float = 0.0
+    advanced: int = 0
+    gain: float = 1.0

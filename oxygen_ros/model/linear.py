@@ -22,31 +22,35 @@ class Linear(nn.Module):
     def forward(self, x, bias=None):
         """`x [..., in] -> [..., out]`; `bias` is used in place of the layer's own where one is given."""
         bias = self.bias if bias is None else bias
-        if self.packed is not None:
-            if x.requires_grad and torch.is_grad_enabled():
-                return _PackedLinear.apply(x, self.packed, bias)
+        if self._one_pass(x):
             return torch.ops.mkldnn._linear_pointwise(x, self.packed, bias, 'none', [], '')
+        if self.packed is not None:
+            return _PackedLinear.apply(x, self.packed, bias)
         return F.linear(x, self.weight, bias)
 
     def gelu(self, x, bias=None):
         """Tanh-GELU of the product, in the same pass where packed."""
-        bias = self.bias if bias is None else bias
-        if self.packed is not None:
+        if self._one_pass(x):
+            bias = self.bias if bias is None else bias
             return torch.ops.mkldnn._linear_pointwise(x, self.packed, bias, 'gelu', [], 'tanh')
-        return F.gelu(F.linear(x, self.weight, bias), approximate='tanh')
+        return F.gelu(self(x, bias), approximate='tanh')
 
     def add(self, x, other):
         """Product plus `other`, in the same pass where packed."""
-        if self.packed is not None:
+        if self._one_pass(x):
             return torch.ops.mkldnn._linear_pointwise.binary(x, other, self.packed, self.bias, 'add')
-        return other + F.linear(x, self.weight, self.bias)
+        return other + self(x)
 
     def mul(self, x, other, bias=None):
         """Product times `other`, in the same pass where packed."""
-        bias = self.bias if bias is None else bias
-        if self.packed is not None:
+        if self._one_pass(x):
+            bias = self.bias if bias is None else bias
             return torch.ops.mkldnn._linear_pointwise.binary(x, other, self.packed, bias, 'mul')
-        return other * F.linear(x, self.weight, bias)
+        return other * self(x, bias)
+
+    def _one_pass(self, x):
+        """Whether the packed kernel is there and no derivative is asked for."""
+        return self.packed is not None and not (x.requires_grad and torch.is_grad_enabled())
 
     def pack(self, rows=512):
         """Keep only the blocked weight; `rows` is a typical number of input rows."""

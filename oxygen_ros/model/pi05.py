@@ -10,7 +10,7 @@ from oxygen_ros.model.attention import MASKED, attend
 from oxygen_ros.model.expert import Expert
 from oxygen_ros.model.gemma import Trunk
 from oxygen_ros.model.linear import Linear
-from oxygen_ros.model.rope import frequencies, rotation
+from oxygen_ros.model.rope import Turn, frequencies, rotation
 from oxygen_ros.model.siglip import Vision
 from oxygen_ros.model.time_condition import TimeRule, euler_times
 from oxygen_ros.profile.profile import PrefixMask
@@ -104,42 +104,47 @@ class Pi05(nn.Module):
         """The rotation of positions `start:stop`."""
         if stop > self.max_positions:
             raise ValueError(f'position {stop} is beyond the model\'s {self.max_positions}')
-        return tuple(x[start:stop] for x in self.turns)
+        return Turn(*(x[start:stop] for x in self.turns), start)
 
     def turn_at(self, positions):
         """The rotation of each of `positions [M]`."""
-        return tuple(x[positions] for x in self.turns)
+        return Turn(*(x[positions] for x in self.turns))
 
-    def prefill(self, images, prompt, kv, mask=PrefixMask.BIDIRECTIONAL, rows=slice(-1, None)):
+    def prefill(self, images, prompt, kv, mask=PrefixMask.BIDIRECTIONAL, rows=slice(-1, None), riders=None):
         """
         Run the prefix and store its keys and values at positions 0..n-1 of `kv [L, 2, >= n, D]`.
 
         `images [V * N, W]` from `embed_images`, `prompt int64 [T]` trimmed. Returns the final hidden of `rows` of
-        the n = V * N + T positions; by default the last one, from which a text continues.
+        the n = V * N + T positions; by default the last one, from which a text continues. `riders` (an Append, or
+        anything with its `tokens`, `positions` and `attend`) are text rows of other streams that share the weight
+        pass; their final hidden rows follow.
         """
         x = torch.cat((images, self.embed_tokens(prompt)))
         count, length = len(images), len(x)
-        causal = PrefixMask(mask) is PrefixMask.CAUSAL_PROMPT
-        bias = None
-        if causal:
-            bias = torch.full((len(prompt), length), MASKED, dtype=self.dtype, device=x.device).triu_(count + 1)
+        bias = self._prefix_bias(count, length) if PrefixMask(mask) is PrefixMask.CAUSAL_PROMPT else None
 
         def over_prefix(i, q, k, v):
-            kv[i, 0, :length], kv[i, 1, :length] = k, v
-            k, v = kv[i, 0, :length], kv[i, 1, :length]
-            if not causal:
-                return attend(q, k, v)
-            if len(q) < length:
-                return attend_rows(q, k, v)
-            return torch.cat((attend(q[:count], k[:count], v[:count]), attend(q[count:], k, v, bias)))
+            kv[i, 0, :length], kv[i, 1, :length] = k[:length], v[:length]
+            mine = q if riders is None else q[:len(q) - len(riders.tokens)]
+            part = slice(None) if len(mine) == length else rows
+            out = attend(mine, k[:length], v[:length], None if bias is None else bias[part])
+            if riders is None:
+                return out
+            return torch.cat((out, riders.attend(i, q[len(mine):], k[length:], v[length:])))
 
-        def attend_rows(q, k, v):
-            full = torch.zeros(length, length, dtype=self.dtype, device=q.device)
-            full[:count, count:] = MASKED
-            full[count:] = bias
-            return attend(q, k, v, full[rows])
+        if riders is None:
+            return self.trunk(x, self.turn(0, length), over_prefix, rows)
+        x = torch.cat((x, self.embed_tokens(riders.tokens)))
+        own, theirs = self.turn(0, length), self.turn_at(riders.positions)
+        turn = Turn(torch.cat((own.cos, theirs.cos)), torch.cat((own.sin, theirs.sin)), 0)
+        index = torch.arange(len(x), device=x.device)
+        return self.trunk(x, turn, over_prefix, torch.cat((index[:length][rows], index[length:])))
 
-        return self.trunk(x, self.turn(0, length), over_prefix, rows)
+    def _prefix_bias(self, count, length):
+        """Scores to add where prompt tokens are causal: images see images, a prompt token what comes before it."""
+        position = torch.arange(length, device=self.device)
+        hidden = position[None, :] > position[:, None].clamp(min=count - 1)
+        return torch.zeros(length, length, dtype=self.dtype, device=self.device).masked_fill_(hidden, MASKED)
 
     def velocity(self, actions, kv, length, table):
         """
@@ -178,6 +183,20 @@ class Pi05(nn.Module):
                     lambda x: self.free_velocity(x, kv, length, table))
             actions = actions + dt * velocity
         return actions
+
+    def denoise_unfolded(self, noise, kv, length, times):
+        """The same with all that depends on the time alone computed anew at each of `times [S]`."""
+        stop = length + len(noise)
+
+        def over_prefix_and_chunk(i, q, k, v):
+            kv[i, 0, length:stop], kv[i, 1, length:stop] = k[0], v[0]
+            return attend(q[0], kv[i, 0, :stop], kv[i, 1, :stop])[None]
+
+        actions, turn = noise[None], self.turn(length, stop)
+        for time in times:
+            velocity = self.expert.velocity_conditioned(actions, turn, over_prefix_and_chunk, time[None])
+            actions = actions - velocity / len(times)
+        return actions[0]
 
     def extend(self, tokens, positions, attend_layer):
         """

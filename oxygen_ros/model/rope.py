@@ -1,5 +1,15 @@
 """Rotary positions: theta 10000, first half rotated against second half, over the whole head."""
+from typing import NamedTuple
+
 import torch
+
+
+class Turn(NamedTuple):
+    """The rotation of some rows; `start` is the first position where they follow each other, else None."""
+
+    cos: torch.Tensor
+    sin: torch.Tensor
+    start: int | None = None
 
 
 def frequencies(head_dim, theta, device=None):
@@ -16,6 +26,6 @@ def rotation(positions, steps):
 
 def rotate(x, turn):
     """Rotate x [..., heads, D] by `turn` in float32 (as the JAX code does) and give back x's type."""
-    cos, sin = turn
+    cos, sin = turn[:2]
     a, b = x.chunk(2, -1)
     return torch.cat((a * cos - b * sin, b * cos + a * sin), -1).to(x.dtype)
