@@ -9,6 +9,7 @@ from oxygen_ros.profile.policy import load_policy, profile_for
 PLAIN = ('profile', 'checkpoint', 'tokenizer', 'random_weights', 'device', 'dtype')
 ENGINE = ('fake', 'mode', 'slots', 'decode_rounds', 'max_new_tokens', 'max_suffix_tokens', 'on_full', 'denoise_steps',
           'seed', 'threads')
+RTC = ('enabled', 'max_weight', 'schedule', 'horizon_s')
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,15 @@ class EngineSettings:
     denoise_steps: int
     seed: int
     threads: int
+    rtc_enabled: bool
+    rtc_max_weight: float
+    rtc_schedule: str
+    rtc_horizon_s: float
 
     @classmethod
     def read(cls, params):
-        return cls(*(params[name] for name in PLAIN), *(params[f'engine.{name}'] for name in ENGINE))
+        return cls(*(params[name] for name in PLAIN), *(params[f'engine.{name}'] for name in ENGINE),
+                   *(params[f'rtc.{name}'] for name in RTC))
 
     def thread_count(self):
         """Torch's threads: all cores but one, which the control tick and the cameras need."""
@@ -46,9 +52,11 @@ def load_profile(settings):
     return profile_for(settings.profile, settings.checkpoint)
 
 
-def build_engine(settings, profile):
+def build_engine(settings, profile, plan=lambda: None):
     """
     Load the model, build its engine and warm it up; call it in the thread that will run it.
+
+    `plan()` gives what the controller is executing, which real-time chunking continues.
 
     Raises ValueError, OSError or RuntimeError with a sentence; a missing library names the interpreter it is missing
     from, because `ros2 launch` may well use another one than the shell (yolo_ros#112).
@@ -58,6 +66,7 @@ def build_engine(settings, profile):
                           slots=settings.slots, decode_rounds=settings.decode_rounds)
     try:
         import torch
+        from oxygen_ros.control.rtc import RealTimeChunking, RtcConfig
         from oxygen_ros.engine.config import EngineConfig
         from oxygen_ros.engine.engine import Engine
     except ImportError as error:
@@ -73,6 +82,10 @@ def build_engine(settings, profile):
         max_suffix_tokens=settings.max_suffix_tokens, max_new_tokens=settings.max_new_tokens,
         decode_rounds=settings.decode_rounds, denoise_steps=settings.denoise_steps, seed=settings.seed,
         on_full=settings.on_full, dtype=settings.dtype, device=settings.device))
+    if settings.rtc_enabled:
+        engine.guide = RealTimeChunking(
+            plan, processor.model_actions, profile.chunk_horizon, processor.action_dim, profile.dt_s,
+            RtcConfig(settings.rtc_max_weight, settings.rtc_schedule, settings.rtc_horizon_s))
     engine.warm_up()
     return engine
 

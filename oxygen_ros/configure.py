@@ -1,7 +1,7 @@
 """From parameters to a configured node; every check that can fail does so here, with one sentence."""
 import sys
 
-from oxygen_ros import build
+from oxygen_ros import ask, build
 from oxygen_ros.configured import Configured
 from oxygen_ros.control.config import ControlConfig
 from oxygen_ros.control.controller import Controller
@@ -18,29 +18,28 @@ MAX_URDF_BYTES = 1 << 24
 CONTROL = ('blend_s', 'ramp_s', 'hold_s', 'max_chunk_age_s', 'finish_old_chunk')
 
 
-def configure(params, timeline, worker, wait, resolve, decode):
+def configure(params, timeline, worker, wait, node, decode):
     """
     Build everything; raises ValueError, OSError or RuntimeError with a sentence and leaves nothing behind but `worker`.
 
-    `wait(future)` waits for the engine thread `worker`. `resolve(topic)` gives the full name of a topic. `decode(view,
-    data)` turns a serialised picture into RGB. Who listens to the runner and the loop is the caller's to say.
+    `wait(future)` waits for the engine thread `worker`. `node` names topics and asks other nodes. `decode(view, data)`
+    turns a serialised picture into RGB. Who listens to the runner and the loop is the caller's to say.
     """
     params.require()
     settings = build.EngineSettings.read(params)
     profile = build.load_profile(settings)
     check_views(params, profile)
-    command_type = commands.CommandType(params['command_type'])
-    commands.check_kind(command_type, profile.action_kind)
-    outputs = commands.outputs(profile.actions, [('joint_command', command_type, ())])
+    outputs = command_outputs(params, profile, node)
     tasks = language_tasks(params, profile)
-    control = controller(params, profile)
+    control = controller(params, profile, node)
     sys.setswitchinterval(params['switch_interval_s'])
-    engine = wait(worker.call(lambda: build.build_engine(settings, profile)))
+    engine = wait(worker.call(lambda: build.build_engine(settings, profile, lambda: control.plan)))
 
     source = params['stamp_source']
     inputs = Inputs(
-        {view: Stream(view, resolve(params[f'image.{view}.topic']), source) for view in params['views']},
-        Stream('joint_states', resolve('joint_states'), source))
+        {view: Stream(view, node.resolve_topic_name(params[f'image.{view}.topic']), source)
+         for view in params['views']},
+        Stream('joint_states', node.resolve_topic_name('joint_states'), source))
     runner = FrameRunner(engine, inputs, timeline, decode, tasks, limits(params), question(params, profile))
     loop = ControlLoop(control, timeline, params['control_rate_hz'], params['realtime_priority'])
     return Configured(
@@ -61,7 +60,28 @@ def check_views(params, profile):
             raise ValueError(f'parameter image.{view}.topic is empty; name the topic of the camera for this view')
 
 
-def controller(params, profile):
+def command_outputs(params, profile, node):
+    """Which joints go to which topic, checked against the action kind and the controllers that can be asked."""
+    table = []
+    for name in params['outputs']:
+        command_type = params[f'output.{name}.type'] or params['command_type']
+        commands.check_kind(command_type, profile.action_kind)
+        table.append((params[f'output.{name}.topic'], command_type, params[f'output.{name}.joints']))
+    outputs = commands.outputs(profile.actions, table)
+    topics = [output.topic for output in outputs]
+    if len(set(topics)) < len(topics):
+        raise ValueError(f'each output needs a topic of its own, got {topics}')
+    for name, output in zip(params['outputs'], outputs):
+        asked = params[f'output.{name}.controller']
+        joints = ask.controller_joints(node, asked) if asked else ()
+        if joints:
+            commands.check_controller(output, joints, asked)
+        elif asked:
+            node.get_logger().warning(f'controller {asked} did not tell its joints; they are not checked')
+    return outputs
+
+
+def controller(params, profile, node):
     """Build the Controller with the limits of the table and the URDF, the narrower of the two."""
     table = params.limits(profile.joints)
     params.require()
@@ -69,6 +89,8 @@ def controller(params, profile):
     if params['urdf_file']:
         with open(params['urdf_file'], 'rb') as file:
             urdf = urdf_limits(file.read(MAX_URDF_BYTES + 1), profile.joints)
+    elif params['robot_description']:
+        urdf = urdf_limits(ask.robot_description(node, params['robot_description']), profile.joints)
     joint_limits = JointLimits.from_table(profile.joints, table, urdf).slowed(params['control.speed_factor'])
     config = ControlConfig(params['control_rate_hz'], **{name: params[f'control.{name}'] for name in CONTROL})
     return Controller(config, profile.joints, joint_limits, profile.action_kind)

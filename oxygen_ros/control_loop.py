@@ -25,12 +25,12 @@ class ControlLoop:
     Owns the controller: nobody else touches it, so that it needs no lock and a tick waits for no one.
 
     Other threads `post` calls, which are made just before the next tick. `tick` is called by the thread of `start`, or
-    by a timer where time is simulated. `publish(command [J])` is called for each tick that commands something.
+    by a timer where time is simulated. `publish(Tick)` is called for each tick that commands something.
     """
 
     MAX_POSTED = 1000
 
-    def __init__(self, controller, timeline, rate_hz, priority=0, publish=lambda command: None):
+    def __init__(self, controller, timeline, rate_hz, priority=0, publish=lambda tick: None):
         self.controller = controller
         self.timeline = timeline
         self.late = Lateness()
@@ -69,7 +69,7 @@ class ControlLoop:
         self.apply()
         tick = self.controller.tick(now_ns)
         if tick.command is not None:
-            self.publish(tick.command)
+            self.publish(tick)
         self.last = tick
         self.ticks += 1
         return tick

@@ -3,6 +3,7 @@ import array
 import struct
 
 from builtin_interfaces.msg import Duration, Time
+import numpy as np
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -69,19 +70,21 @@ def _trajectory(fields):
     return message
 
 
-def command(output, values, kind, period_s, now_ns):
-    """Message for one CommandOutput of a set-point [J] of all joints."""
+def command(output, values, kind, now_ns):
+    """Message for one CommandOutput of one set-point [J] of all joints."""
     values = values[output.columns]
     if output.command_type is CommandType.FLOAT64_MULTI_ARRAY:
         return Float64MultiArray(data=array.array('d', values))
-    if output.command_type is CommandType.JOINT_STATE:
-        fields = commands.state_fields(output.joints, values, kind, now_ns)
-        message = JointState(name=fields['name'], position=fields.get('position', []),
-                             velocity=fields.get('velocity', []))
-        message.header.stamp = time_of(now_ns)
-        return message
-    # A point in the past is refused by joint_trajectory_controller, one exactly now is a step.
-    return _trajectory(commands.trajectory_fields(output.joints, values, [2 * period_s]))
+    fields = commands.state_fields(output.joints, values, kind, now_ns)
+    message = JointState(name=fields['name'], position=fields.get('position', []), velocity=fields.get('velocity', []))
+    message.header.stamp = time_of(now_ns)
+    return message
+
+
+def trajectory(output, rows, period_s):
+    """JointTrajectory for one CommandOutput of set-points [n, J] one period apart, the first one period from now."""
+    times_s = period_s * np.arange(1, len(rows) + 1)
+    return _trajectory(commands.trajectory_fields(output.joints, rows[:, output.columns], times_s))
 
 
 def action_chunk(chunk):

@@ -87,9 +87,9 @@ class OxygenNode(LifecycleNode):
         try:
             transports = {view: self.parameters[f'image.{view}.transport'] for view in self.parameters['views']}
             self._parts = configure(
-                self.parameters, timeline, worker, self._wait, self.resolve_topic_name,
+                self.parameters, timeline, worker, self._wait, self,
                 lambda view, data: decode(transports, view, data))
-            self._speaker = Speaker(self, self._parts)
+            self._speaker = Speaker(self, self._parts, self.parameters['trajectory_points'])
         except Exception as error:  # whatever a library raises, the node stays up and can be configured again
             self.problem = sentence(error)
             self.get_logger().error(f'configure failed: {self.problem}')

@@ -57,13 +57,20 @@ class Parameter:
         return value
 
 
+COMMAND_TYPES = ('float64_multi_array', 'joint_trajectory', 'joint_trajectory_chunk', 'joint_state')
 P = Parameter
 TABLE = (
     P('autostart', 'bool', False, 'Configure and activate without being asked; launch files do it by events instead.',
       change=START),
     P('control_rate_hz', 'double', 60.0, 'Rate of the joint commands.', 1, 200),
-    P('command_type', 'string', 'float64_multi_array', 'Message on joint_command.',
-      choices=('float64_multi_array', 'joint_trajectory', 'joint_state')),
+    P('command_type', 'string', 'float64_multi_array', 'Message of the joint commands.', choices=COMMAND_TYPES),
+    P('outputs', 'string[]', ('all',), 'Names of the command topics: arms, grippers.', change=START),
+    P('output.<output>.topic', 'string', 'joint_command', 'Topic of these commands.'),
+    P('output.<output>.joints', 'string[]', ('',), 'Joints that go there, in this order; [""]: all.'),
+    P('output.<output>.type', 'string', '', 'Message of these commands; empty: command_type.',
+      choices=('', *COMMAND_TYPES)),
+    P('output.<output>.controller', 'string', '', 'ros2_control controller to ask for its joints; empty: none.'),
+    P('trajectory_points', 'int', 5, 'Points ahead in each joint_trajectory, one period apart.', 1, 100),
     P('dry_run', 'bool', False, 'Do everything except publishing joint commands.'),
     P('realtime_priority', 'int', 40, 'SCHED_FIFO priority of the control thread where permitted; 0: off.', 0, 90),
     P('switch_interval_s', 'double', 0.0005, 'Longest time that one Python thread keeps the others waiting.',
@@ -111,7 +118,12 @@ TABLE = (
     P('control.finish_old_chunk', 'bool', True, 'After a new instruction the old chunk runs until a new one comes.'),
     P('control.speed_factor', 'double', 1.0, 'Scales the limits of speed and acceleration, for bringing a robot up.',
       0.01, 1),
-    P('urdf_file', 'string', '', 'URDF whose joint limits hold besides those below.'),
+    P('rtc.enabled', 'bool', False, 'Real-time chunking: each chunk continues the one that is being executed.'),
+    P('rtc.max_weight', 'double', 5.0, 'Greatest weight of that guidance.', 0.01, 100),
+    P('rtc.schedule', 'string', 'exp', 'How it falls along the chunk.', choices=('exp', 'linear', 'ones', 'zeros')),
+    P('rtc.horizon_s', 'double', 0.0, 'How far the old chunk is followed; 0: as far as it reaches.', 0, 60),
+    P('robot_description', 'string', '', 'Topic of the URDF (latched) whose limits hold too; empty: not asked.'),
+    P('urdf_file', 'string', '', 'URDF whose joint limits hold besides those below, in place of the topic.'),
     P('limits.<joint>.lower', 'double', None, 'Lower end of the range [rad or m]; <joint> may be default.', -1e6, 1e6),
     P('limits.<joint>.upper', 'double', None, 'Upper end of the range [rad or m].', -1e6, 1e6),
     P('limits.<joint>.velocity', 'double', None, 'Greatest speed; 1.0 where nothing says so.', 0.0001, 1000),
@@ -127,7 +139,7 @@ TABLE = (
 del P
 
 
-PLACES = ('view', 'task', 'joint')
+PLACES = ('view', 'task', 'joint', 'output')
 
 
 def rows(**names):
@@ -169,9 +181,9 @@ class Parameters:
         self.problems = {}
         self._rows = {}
         first = {row.name: row for row in TABLE}
-        for name in ('views', 'language.tasks'):
+        for name in ('views', 'language.tasks', 'outputs'):
             self._declare(first[name])
-        self._add(rows(view=self['views'], task=self['language.tasks']))
+        self._add(rows(view=self['views'], task=self['language.tasks'], output=self['outputs']))
         node.add_on_set_parameters_callback(self._validate)
         if hasattr(node, 'add_post_set_parameters_callback'):
             node.add_post_set_parameters_callback(self._changed)

@@ -12,6 +12,7 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
 from oxygen_ros import messages, qos
+from oxygen_ros.convert.commands import CommandType
 from oxygen_ros.listener import incompatible
 from oxygen_ros.msg import ActionChunk, LanguageToken
 
@@ -19,11 +20,18 @@ HOLD_ACKNOWLEDGED_S = 0.2
 
 
 class Speaker:
-    """Publishers of a configured node; nothing is said unless asked."""
+    """Publishers of a configured node; nothing is said unless asked. `points` is the length of a short horizon."""
 
-    def __init__(self, node, parts):
+    BRAKING_POINTS = 20  # enough to come to rest within the acceleration limits
+    CHUNK_POINTS = 120
+
+    def __init__(self, node, parts, points):
         self._node = node
         self._parts = parts
+        self._points = points
+        self._fresh = False  # the last tick came from a chunk
+        self._taken = None  # chunk that the controller took since the last tick
+        self._trajectories = any(output.command_type is CommandType.JOINT_TRAJECTORY for output in parts.outputs)
         self._kind = parts.profile.action_kind
         self._publishers = []
         try:
@@ -49,34 +57,63 @@ class Speaker:
             self._node.destroy_publisher(publisher)
         self._publishers.clear()
 
-    def command(self, values):
-        """Publish one set-point [J]; every message is built before the first leaves, so that both arms move or none."""
+    def command(self, tick):
+        """
+        Publish what a tick commands, in the control thread.
+
+        Every message is built before the first leaves, so that both arms move or none.
+        """
         parts = self._parts
-        now_ns, period_s = parts.timeline.now_ns(), parts.loop.period_s
-        built = [(publisher, messages.command(output, values, self._kind, period_s, now_ns))
-                 for output, publisher in self._commands]
+        now_ns, period_s, controller = parts.timeline.now_ns(), parts.loop.period_s, parts.loop.controller
+        braking, self._fresh = tick.source != 'fresh' and self._fresh, tick.source == 'fresh'
+        ahead = controller.horizon(now_ns, self._points) if self._trajectories else None
+        built = []
+        for output, publisher in self._commands:
+            if output.command_type is CommandType.JOINT_TRAJECTORY:
+                built.append((publisher, messages.trajectory(output, ahead, period_s)))
+            elif output.command_type is CommandType.JOINT_TRAJECTORY_CHUNK:
+                # The robot's controller executes a chunk by itself; when the plan is over or dropped it must be told.
+                if braking or self._taken:
+                    points = self.BRAKING_POINTS if braking else self._points_of(self._taken, now_ns)
+                    built.append((publisher, messages.trajectory(
+                        output, controller.horizon(now_ns, points), period_s)))
+            else:
+                built.append((publisher, messages.command(output, tick.command, self._kind, now_ns)))
+        self._taken = None
         for publisher, message in built:
             publisher.publish(message)
 
+    def _points_of(self, chunk, now_ns):
+        return max(1, min(self.CHUNK_POINTS, int((chunk.end_ns - now_ns) / 1e9 / self._parts.loop.period_s)))
+
     def hold(self, values):
-        """Publish the last set-point there will be and see it delivered, as far as anybody listens."""
-        self.command(values)
+        """Publish the last set-point [J] there will be and see it delivered, as far as anybody listens."""
+        parts = self._parts
+        for output, publisher in self._commands:
+            publisher.publish(
+                messages.trajectory(output, values[None], parts.loop.period_s)
+                if messages.TYPES[output.command_type] is JointTrajectory
+                else messages.command(output, values, self._kind, parts.timeline.now_ns()))
         for _, publisher in self._commands:
             publisher.wait_for_all_acked(Duration(seconds=HOLD_ACKNOWLEDGED_S))
 
     def chunk(self, chunk):
+        """Offer a chunk to the controller and show it."""
         parts = self._parts
-        parts.loop.post('offer', chunk, parts.timeline.now_ns(), then=self._judged)
+        parts.loop.post('offer', chunk, parts.timeline.now_ns(), then=partial(self._judged, chunk))
         self._chunk.publish(messages.action_chunk(chunk))
         trajectory = messages.action_trajectory(chunk)
         if trajectory is not None:
             self._trajectory.publish(trajectory)
 
-    def _judged(self, reason):
+    def _judged(self, chunk, reason):
         """Control thread: what the controller said to a chunk."""
-        self._parts.chunk_refusal = reason and f'chunk refused: {reason}'
+        parts = self._parts
+        parts.chunk_refusal = reason and f'chunk refused: {reason}'
         if reason:
-            self._node.get_logger().warning(f'chunk refused: {reason}', throttle_duration_sec=1.0)
+            self._node.get_logger().warning(parts.chunk_refusal, throttle_duration_sec=1.0)
+            return
+        self._taken = chunk
 
     def token(self, event):
         self._token.publish(messages.language_token(event))

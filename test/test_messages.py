@@ -42,16 +42,20 @@ def test_a_token_keeps_its_text_and_its_end():
     assert message.finish_reason == 'cancelled' and message.header.stamp.sec == 1
 
 
-@pytest.mark.parametrize('kind', [
-    CommandType.FLOAT64_MULTI_ARRAY, CommandType.JOINT_STATE, CommandType.JOINT_TRAJECTORY])
+@pytest.mark.parametrize('kind', [CommandType.FLOAT64_MULTI_ARRAY, CommandType.JOINT_STATE])
 def test_a_command_carries_the_joints_of_its_output_in_their_order(kind):
     output, = commands.outputs(('a', 'b'), [('t', kind, ('b', 'a'))])
-    message = messages.command(output, np.array([1.0, 2.0]), ActionKind.JOINT_POSITION, 0.02, 5 * 10**9)
-    values = {CommandType.FLOAT64_MULTI_ARRAY: lambda: message.data, CommandType.JOINT_STATE: lambda: message.position,
-              CommandType.JOINT_TRAJECTORY: lambda: message.points[0].positions}[kind]()
+    message = messages.command(output, np.array([1.0, 2.0]), ActionKind.JOINT_POSITION, 5 * 10**9)
+    values = message.data if kind is CommandType.FLOAT64_MULTI_ARRAY else message.position
     assert list(values) == [2.0, 1.0]
-    if kind is CommandType.JOINT_TRAJECTORY:
-        assert message.points[0].time_from_start.nanosec >= 20_000_000 and message.header.stamp.sec == 0
+
+
+def test_a_trajectory_begins_one_period_from_now_and_is_not_stamped():
+    output, = commands.outputs(('a', 'b'), [('t', CommandType.JOINT_TRAJECTORY, ('b', 'a'))])
+    message = messages.trajectory(output, np.array([[1.0, 2.0], [1.1, 2.1]]), 0.02)
+    assert message.joint_names == ['b', 'a'] and list(message.points[1].positions) == [2.1, 1.1]
+    assert [point.time_from_start.nanosec for point in message.points] == [20_000_000, 40_000_000]
+    assert message.header.stamp.sec == message.header.stamp.nanosec == 0
 
 
 def test_the_stamp_is_read_from_the_wire_without_the_rest():

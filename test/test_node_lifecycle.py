@@ -28,7 +28,7 @@ def with_engine(monkeypatch, **options):
     """Have configure build a FakeEngine of that kind; returns the list of those built."""
     built = []
 
-    def build_engine(settings, profile):
+    def build_engine(settings, profile, plan):
         built.append(FakeEngine(profile.actions, profile.action_kind, profile.chunk_horizon, profile.dt_s, **options))
         return built[-1]
     monkeypatch.setattr(build, 'build_engine', build_engine)
@@ -78,7 +78,7 @@ def test_configure_refuses_with_one_sentence_and_can_be_tried_again(rig, right, 
 
 
 def test_a_missing_library_is_named_with_its_interpreter(rig, monkeypatch):
-    def build_engine(settings, profile):
+    def build_engine(settings, profile, plan):
         raise RuntimeError("No module named 'torch' in /usr/bin/python3; install it")
     monkeypatch.setattr(build, 'build_engine', build_engine)
     assert rig.node.start() == "No module named 'torch' in /usr/bin/python3; install it"
@@ -97,7 +97,7 @@ def test_the_engine_is_built_run_and_closed_in_one_thread_which_is_not_the_execu
         def close(self):
             threads.append(threading.get_ident())
 
-    def build_engine(settings, profile):
+    def build_engine(settings, profile, plan):
         threads.append(threading.get_ident())
         return Watched(profile.actions, profile.action_kind, profile.chunk_horizon, profile.dt_s)
     monkeypatch.setattr(build, 'build_engine', build_engine)

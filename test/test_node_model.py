@@ -29,3 +29,13 @@ def test_the_real_engine_commands_and_streams_with_one_prefill_a_frame():
         assert rig.status.instruction_id == 1
     finally:
         rig.close()
+
+
+def test_real_time_chunking_continues_the_chunk_that_runs():
+    rig = Rig(engine__fake=False, random_weights=True, control__max_chunk_age_s=10.0, rtc__enabled=True, **WIDE)
+    try:
+        rig.run()
+        rig.until(lambda: rig.node._parts.engine.guide.guided > 3, 'guided frames')
+        assert rig.status.state == 'running'
+    finally:
+        rig.close()

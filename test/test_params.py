@@ -9,7 +9,7 @@ from oxygen_ros.params import CONFIGURE, LIVE, Parameter, START, TABLE
 
 @pytest.mark.parametrize('row', TABLE, ids=lambda row: row.name)
 def test_every_row_is_described_and_its_default_passes_its_own_check(row):
-    assert row.check(row.default) == row.default
+    assert row.check(row.default) == (() if row.default == ('',) else row.default)
     assert row.description.endswith('.') and len(row.description) < 100
     assert row.change in (LIVE, CONFIGURE, START)
     assert row.kind.removesuffix('[]') in params.TYPES

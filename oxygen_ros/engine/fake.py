@@ -57,7 +57,9 @@ class FakeEngine:
     Answers every frame with a chunk that stays where the joints are (zero for velocities and deltas).
 
     `text` is what every stream says, one word a token. `frame_s` is how long a frame takes. `fail_at` raises in the
-    frame of that number, as a broken driver would. Nothing here pretends to have seen the image.
+    frame of that number, as a broken driver would. Nothing here pretends to have seen the image. An instruction can ask
+    for faults, so that they can be injected from another process: `fake: crash`, `fake: hang 3` (seconds), `fake: nan`
+    and `fake: jump` (a chunk far from the joints).
     """
 
     def __init__(self, joint_names, kind=ActionKind.JOINT_POSITION, horizon=10, dt_s=0.05, slots=4, decode_rounds=2,
@@ -92,6 +94,7 @@ class FakeEngine:
             on_token(event)
         self._ended.clear()
         row = observation.state if self.kind is ActionKind.JOINT_POSITION else np.zeros(len(self.joint_names))
+        row = row + self._fault(observation.instruction)
         on_chunk(ActionChunk(frame_id, observation.stamp_ns, observation.instruction_id, self.kind, self.joint_names,
                              self.dt_s, np.tile(row, (self.horizon, 1))))
         counters.chunks += 1
@@ -113,6 +116,15 @@ class FakeEngine:
         if self.frame_s:
             self._sleep(self.frame_s)
         return FakeReport(frame_id, (time.perf_counter() - start) * 1e3, refused=tuple(refused))
+
+    def _fault(self, instruction):
+        """What the fault that an instruction asks for adds to the actions."""
+        words = instruction.partition('fake: ')[2].split()
+        if words[:1] == ['crash']:
+            raise RuntimeError('the fake engine was asked to crash')
+        if words[:1] == ['hang']:
+            self._sleep(float(words[1]))
+        return {'nan': np.nan, 'jump': 10.0}.get(words[0] if words else '', 0.0)
 
     def _token(self, stream, on_token):
         if stream.request_id not in self._streams:

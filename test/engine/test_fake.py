@@ -1,4 +1,5 @@
 """The fake engine keeps the real one's contract, so that tests on it mean something."""
+from dataclasses import replace
 import inspect
 
 import numpy as np
@@ -63,3 +64,19 @@ def test_a_full_house_refuses_and_cancelled_streams_end_with_a_marker():
 def test_it_fails_when_told():
     with pytest.raises(RuntimeError, match='frame 0'):
         run(FakeEngine(('a', 'b'), fail_at=0))
+
+
+def test_faults_are_injected_by_the_instruction():
+    slept = []
+    engine = FakeEngine(('a', 'b'), sleep=slept.append)
+
+    def chunk(text):
+        chunks = []
+        engine.run_frame(replace(SEEN, instruction=text), (), chunks.append, lambda event: None)
+        return chunks[0].data[0]
+    assert np.isnan(chunk('fake: nan')).all()
+    np.testing.assert_allclose(chunk('fake: jump'), [10.1, 10.2])
+    np.testing.assert_allclose(chunk('fake: hang 3'), [0.1, 0.2])
+    assert slept == [3.0]
+    with pytest.raises(RuntimeError, match='asked to crash'):
+        chunk('fake: crash')
