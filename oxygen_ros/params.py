@@ -1,6 +1,5 @@
 """The node's parameters: one table from which declaration, checks on set and the README's table are made."""
 from dataclasses import dataclass, replace
-import json
 import math
 
 LIVE = 'live'            # applied at once, also while the robot moves
@@ -155,15 +154,6 @@ def rows(**names):
             full = row.name.replace(f'<{place}>', name)
             filled[full] = replace(row, name=full)
     return filled
-
-
-def markdown():
-    """The parameter table of the README."""
-    lines = ['| parameter | type | default | allowed | change | what |', '|---|---|---|---|---|---|']
-    for row in TABLE:
-        shown = '' if row.default is None else f'`{json.dumps(row.default)}`'
-        lines.append(f'| `{row.name}` | {row.kind} | {shown} | {row.allowed} | {row.change} | {row.description} |')
-    return '\n'.join(lines)
 
 
 class Parameters:

@@ -51,12 +51,6 @@ def test_placeholders_are_filled_in():
     assert 'limits.elbow.lower' in params.rows(joint=('elbow',))
 
 
-def test_the_readme_table_has_a_line_for_every_row():
-    lines = params.markdown().splitlines()
-    assert len(lines) == len(TABLE) + 2
-    assert all(line.count(' | ') == 5 for line in lines if '---' not in line)
-
-
 def test_a_value_that_may_be_unset():
     row = Parameter('x', 'double', None, 'd.', 0, 1)
     assert row.check(None) is None and row.check(1) == 1.0
