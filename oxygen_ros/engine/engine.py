@@ -43,8 +43,9 @@ class Engine:
         blocks = config.blocks + (self.hierarchy is not None)  # the second prefix of a frame that asks for a subtask
         self.pool = KVPool(c, blocks, self.prefix_positions + c.horizon, config.slots, own, model.dtype,
                            model.device)
-        self.tables = model.prepare(config.denoise_steps, pack=config.pack)
-        self.times = euler_times(config.denoise_steps).to(model.device)
+        rule = getattr(processor.profile, 'time_rule', 'lerobot')
+        self.tables = model.prepare(config.denoise_steps, rule, config.pack)
+        self.times = euler_times(config.denoise_steps, rule).to(model.device)
         self.mask = processor.profile.prefix_mask
         self.prefill_counter = PrefillCounter(model)
         self.guide = None  # observation -> Guidance or None: real-time chunking (control/rtc.py)

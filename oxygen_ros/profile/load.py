@@ -12,7 +12,7 @@ ENUMS = {'action_kind': ActionKind, 'normalisation': Normalisation, 'action_norm
          'prefix_mask': PrefixMask, 'normalisation_rule': NormalisationRule}
 NUMBERS = {'chunk_horizon': int, 'dt_s': float, 'max_prompt_tokens': int, 'pad_state_to': int}
 FLAGS = ('state_in_prompt', 'antialias', 'clip_state')
-TEXTS = ('name', 'model', 'robot', 'prompt', 'high_level_prompt')
+TEXTS = ('name', 'model', 'robot', 'prompt', 'high_level_prompt', 'time_rule')
 NAME_LISTS = ('views', 'optional_views', 'joints', 'actions', 'binary', 'ignore_conflicts')
 PAIRS = ('action_ranges',)
 MAPS = ('state_maps', 'action_maps')

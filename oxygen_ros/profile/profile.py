@@ -108,7 +108,8 @@ class Profile:
 
     `position_actions` lists (name, greatest speed) of columns that are positions among velocities; they leave as the
     velocity that gets there. With `high_level_prompt`, a template with `{task}`, the model makes its own subtask from
-    it, and the actions obey the subtask (engine/hierarchy.py); empty: the actions obey the instruction.
+    it, and the actions obey the subtask (engine/hierarchy.py); empty: the actions obey the instruction. `time_rule` is
+    how the times of the denoising steps are computed, openpi's or LeRobot's (model/time_condition.py).
     """
 
     name: str
@@ -143,6 +144,7 @@ class Profile:
     ignore_conflicts: tuple[str, ...] = ()
     position_actions: tuple[tuple[str, float], ...] = ()
     high_level_prompt: str = ''
+    time_rule: str = 'lerobot'
 
     def __post_init__(self):
         if not self.actions:
@@ -197,6 +199,8 @@ class Profile:
             if self.action_kind is not ActionKind.JOINT_VELOCITY or name not in self.joints or not 0 < speed < 1e6:
                 raise ValueError(f'position_actions ({name}: {speed}) are joints with a speed above 0 among '
                                  f'joint_velocity actions, here the actions are {self.action_kind.value}')
+        if self.time_rule not in ('lerobot', 'openpi'):
+            raise ValueError(f'time_rule must be lerobot or openpi, got {self.time_rule!r}')
         if self.high_level_prompt and '{task}' not in self.high_level_prompt:
             raise ValueError(f'high_level_prompt must contain {{task}}, got {self.high_level_prompt!r}')
         if '{state}' in self.high_level_prompt:

@@ -42,6 +42,7 @@ def test_the_simulated_robot_has_a_profile():
     ({'state_maps': {'left_waist': {'by': 2}}}, 'must have scale and offset, or from and to'),
     ({'position_actions': {'left_gripper': 2}}, 'among joint_velocity actions, here the actions are joint_position'),
     ({'action_kind': 'joint_velocity', 'position_actions': {'thumb': 2}}, 'thumb: 2'),
+    ({'time_rule': 'sundial'}, 'time_rule must be lerobot or openpi'),
     ({'high_level_prompt': 'Subtask:'}, 'high_level_prompt must contain'),
     ({'suppressed': {'subtask': [[5, 2]]}}, 'first <= last, got 5..2'),
 ])
