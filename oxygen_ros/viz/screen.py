@@ -37,7 +37,8 @@ def screen(state, now_s):
 def _inputs(state):
     table = Table('input', 'topic', 'Hz', 'age s', '', box=None, pad_edge=False, header_style='dim')
     for name, topic, rate, age, note, good in state.inputs:
-        table.add_row(*(Text(printable(cell)) for cell in (name, topic, rate, age, note)), style='' if good else 'yellow')
+        cells = [Text(printable(cell)) for cell in (name, topic, rate, age, note)]
+        table.add_row(*cells, style='' if good else 'yellow')
     return table
 
 
