@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from oxygen_ros.engine.chunk import ActionKind
-from oxygen_ros.engine.guidance import Guidance, prefix_weights, Schedule
+from oxygen_ros.engine.guidance import Frozen, Guidance, prefix_weights, Schedule
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,15 @@ class RtcConfig:
     Settings of real-time chunking; see `Guidance` for `max_weight` and `jacobian`.
 
     `horizon_s` is how far into the new chunk the old one is followed at most; 0 for as far as it reaches.
+    `trained_rows` is for how many rows the checkpoint was trained to continue a chunk (its profile says so): that many
+    are then given to it as they are, without guidance; more, and it is guided.
     """
 
     max_weight: float = 5.0
     schedule: Schedule = Schedule.EXP
     horizon_s: float = 0.0
     jacobian: bool = True
+    trained_rows: int = 0
 
     def __post_init__(self):
         object.__setattr__(self, 'schedule', Schedule(self.schedule))
@@ -33,6 +36,8 @@ class RtcConfig:
             raise ValueError(f'max_weight must be positive and finite, got {self.max_weight}')
         if not (math.isfinite(self.horizon_s) and self.horizon_s >= 0):
             raise ValueError(f'horizon_s must be 0 s or more, got {self.horizon_s}')
+        if self.trained_rows < 0:
+            raise ValueError(f'trained_rows must be 0 or more, got {self.trained_rows}')
 
 
 def executed_at(chunk, stamp_ns, dt_s, rows):
@@ -72,11 +77,16 @@ class RealTimeChunking:
         self.guided = 0
 
     def frozen_rows(self):
-        """Rows of the next chunk that will have passed before it is ready."""
-        return math.ceil(max(self._delays_ns, default=0) / 1e9 / self.dt_s - 1e-6)
+        """
+        Rows of the next chunk that are settled before it is ready.
+
+        Those that will have passed, and for positions the next one too: between two rows both decide where the arm is.
+        """
+        passed = math.ceil(max(self._delays_ns, default=0) / 1e9 / self.dt_s - 1e-6)
+        return passed + (self._last is not None and self._last.kind is ActionKind.JOINT_POSITION)
 
     def __call__(self, observation):
-        """Guidance for the frame of this observation, or None."""
+        """Guidance or Frozen for the frame of this observation, or None."""
         plan = self.plan()
         if plan is None:
             self._last = None
@@ -92,10 +102,14 @@ class RealTimeChunking:
         if not len(running):
             return None
         known = torch.as_tensor(np.asarray(self.model_actions(running, observation)), dtype=torch.float32)
-        target, weights = torch.zeros(self.horizon, self.action_dim), torch.zeros(self.horizon, self.action_dim)
-        target[:len(known), :known.shape[1]] = known
-        # Columns the robot does not have are left to the model.
-        weights[:, :known.shape[1]] = prefix_weights(
-            self.frozen_rows(), len(known), self.horizon, self.config.schedule)[:, None]
+        # Columns that the robot does not have, or that have no way back (NaN), are left to the model.
+        columns = torch.zeros(self.action_dim, dtype=torch.bool)
+        columns[:known.shape[1]] = torch.isfinite(known).all(dim=0)
+        target = torch.zeros(self.horizon, self.action_dim)
+        target[:len(known), columns] = known[:, columns[:known.shape[1]]]
         self.guided += 1
+        rows = min(self.frozen_rows(), len(known))
+        if 0 < rows <= self.config.trained_rows:
+            return Frozen(target, rows, columns)
+        weights = prefix_weights(self.frozen_rows(), len(known), self.horizon, self.config.schedule)[:, None] * columns
         return Guidance(target, weights, self.config.max_weight, self.config.jacobian)

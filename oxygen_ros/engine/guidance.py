@@ -1,5 +1,5 @@
 """
-Guidance of the denoising by actions that are already under way: real-time chunking.
+How the denoising continues actions that are already under way: real-time chunking, guided or trained.
 
 Black, Galliker and Levine, "Real-Time Execution of Action Chunking Flow Policies", arXiv 2506.07339. Its time tau runs
 from noise 0 to data 1, ours from 1 to 0: tau = 1 - t.
@@ -77,12 +77,12 @@ class Guidance:
         """The same on a device."""
         return Guidance(self.target.to(device), self.weights.to(device), self.max_weight, self.jacobian)
 
-    def velocity(self, actions, time, plain, differentiable):
+    def velocity(self, actions, time, plain, differentiable, by_row=None):
         """
         Guided velocity [H, A] of `actions [H, A]` at `time`.
 
-        `plain(actions)` and `differentiable(actions)` give the model's velocity; the second is only called where a
-        derivative is needed.
+        `plain(actions)`, `differentiable(actions)` and `by_row(actions, times [H])` give the model's velocity; the
+        second is only called where a derivative is needed, the third not here.
         """
         weight = guidance_weight(time, self.max_weight)
         if not self.jacobian:
@@ -95,3 +95,41 @@ class Guidance:
             error = (self.target - estimate.detach()) * self.weights
             correction, = torch.autograd.grad(estimate, actions, error)
             return velocity.detach() - weight * correction
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """
+    The first rows of a new chunk as they will have been executed: for checkpoints that were trained to continue them.
+
+    Black, Ren, Equi and Levine, "Training-Time Action Conditioning for Efficient Real-Time Chunking", arXiv 2512.05964:
+    these rows are shown to the expert as data (time 0) while the others are denoised. `target [H, A]` holds them,
+    `rows` says how many there are, `columns [A]` which columns are known. A checkpoint that was not trained so answers
+    with nonsense, hence its profile must say that it was.
+    """
+
+    target: torch.Tensor
+    rows: int
+    columns: torch.Tensor
+
+    def __post_init__(self):
+        if not 0 <= self.rows <= len(self.target) or self.columns.shape != self.target.shape[1:]:
+            raise ValueError(f'{self.rows} frozen rows and {tuple(self.columns.shape)} columns do not fit a chunk of '
+                             f'{tuple(self.target.shape)}')
+        if not torch.isfinite(self.target).all():
+            raise ValueError('the frozen rows are not finite')
+
+    def to(self, device):
+        """The same on a device."""
+        return Frozen(self.target.to(device), self.rows, self.columns.to(device))
+
+    def velocity(self, actions, time, plain, differentiable, by_row):
+        """Velocity [H, A]: the model's for the free rows; for the frozen ones that of the line that ends in them."""
+        if not self.rows:
+            return plain(actions)
+        held = torch.zeros_like(actions, dtype=torch.bool)
+        held[:self.rows] = self.columns
+        times = torch.full((len(actions),), time, device=actions.device)
+        times[:self.rows] = 0.0
+        velocity = by_row(torch.where(held, self.target, actions), times)
+        return torch.where(held, (actions - self.target) / time, velocity)

@@ -103,8 +103,8 @@ class Expert(nn.Module):
         return self.action_out(torch.addcmul(table.final_shift, rms_norm(x.float(), None), table.final_scale))
 
     def velocity_conditioned(self, actions, turn, attend, time):
-        """`actions [B, H, A]`, `time [B]` -> velocity `[B, H, A]`, differentiable in all weights."""
-        condition = self.condition(time)[:, None]
+        """`actions [B, H, A]`, `time [B]` or by row `[B, H]` -> velocity `[B, H, A]`, differentiable in all weights."""
+        condition = self.condition(time if time.dim() == 2 else time[:, None])
         x = self.action_in(actions).to(self.dtype)
         for i, layer in enumerate(self.layers):
             x = layer.forward_conditioned(x, turn, lambda q, k, v, i=i: attend(i, q, k, v), condition)

@@ -167,11 +167,19 @@ class Pi05(nn.Module):
 
         return self.expert.velocity(actions, self.turn(length, length + len(actions)), over_prefix_and_chunk, table)
 
+    def velocity_by_row(self, actions, kv, length, times):
+        """The same as `free_velocity` with a time of its own for each row of the chunk, `times [H]`."""
+        def over_prefix_and_chunk(i, q, k, v):
+            return attend(q[0], torch.cat((kv[i, 0, :length], k[0])), torch.cat((kv[i, 1, :length], v[0])))[None]
+
+        turn = self.turn(length, length + len(actions))
+        return self.expert.velocity_conditioned(actions[None], turn, over_prefix_and_chunk, times[None])[0]
+
     def denoise(self, noise, kv, length, tables, guidance=None):
         """
         Euler from `noise float32 [H, A]` at t = 1 to the normalised chunk `[H, A]` at t = 0.
 
-        `guidance` is an engine.guidance.Guidance that bends the velocity towards actions already under way.
+        `guidance` is an engine.guidance.Guidance or Frozen, which continue actions already under way.
         """
         actions, dt = noise, -1.0 / len(tables)
         for step, table in enumerate(tables):
@@ -180,7 +188,8 @@ class Pi05(nn.Module):
             else:
                 velocity = guidance.velocity(
                     actions, 1.0 + step * dt, lambda x: self.velocity(x, kv, length, table),
-                    lambda x: self.free_velocity(x, kv, length, table))
+                    lambda x: self.free_velocity(x, kv, length, table),
+                    lambda x, times: self.velocity_by_row(x, kv, length, times))
             actions = actions + dt * velocity
         return actions
 

@@ -10,7 +10,8 @@ from oxygen_ros.share import config_folder
 MAX_FILE_BYTES = 1 << 20
 ENUMS = {'action_kind': ActionKind, 'normalisation': Normalisation, 'action_normalisation': Normalisation,
          'prefix_mask': PrefixMask, 'normalisation_rule': NormalisationRule}
-NUMBERS = {'chunk_horizon': int, 'dt_s': float, 'max_prompt_tokens': int, 'pad_state_to': int}
+NUMBERS = {'chunk_horizon': int, 'dt_s': float, 'max_prompt_tokens': int, 'pad_state_to': int,
+           'rtc_trained_rows': int}
 FLAGS = ('state_in_prompt', 'antialias', 'clip_state')
 TEXTS = ('name', 'model', 'robot', 'prompt', 'high_level_prompt', 'time_rule')
 NAME_LISTS = ('views', 'optional_views', 'joints', 'actions', 'binary', 'ignore_conflicts')

@@ -129,11 +129,17 @@ class Processor:
                            data=self._robot.to_velocities(self._robot.actions(own, model_state), observation.state))
 
     def model_actions(self, data, observation):
-        """Robot actions [n, A] -> the model's scale, for this observation's state; the inverse of `chunk`."""
+        """
+        Robot actions [n, A] -> the model's scale, for this observation's state; the inverse of `chunk`.
+
+        NaN in `position_actions`: the position behind a velocity cannot be told.
+        """
         profile = self.profile
         model_state, _ = self.model_state(observation.state)
-        return normalise(self._robot.training_actions(data, model_state), profile.action_statistics,
-                         profile.action_normalisation, profile.normalisation_rule)
+        actions = normalise(self._robot.training_actions(data, model_state), profile.action_statistics,
+                            profile.action_normalisation, profile.normalisation_rule)
+        actions[:, [profile.actions.index(name) for name, _ in profile.position_actions]] = np.nan
+        return actions
 
     def text_stream(self):
         """Return a TextStream for one language stream."""

@@ -110,6 +110,8 @@ class Profile:
     velocity that gets there. With `high_level_prompt`, a template with `{task}`, the model makes its own subtask from
     it, and the actions obey the subtask (engine/hierarchy.py); empty: the actions obey the instruction. `time_rule` is
     how the times of the denoising steps are computed, openpi's or LeRobot's (model/time_condition.py).
+
+    `rtc_trained_rows` is for how many rows the checkpoint was trained to continue a running chunk (arXiv 2512.05964).
     """
 
     name: str
@@ -145,6 +147,7 @@ class Profile:
     position_actions: tuple[tuple[str, float], ...] = ()
     high_level_prompt: str = ''
     time_rule: str = 'lerobot'
+    rtc_trained_rows: int = 0
 
     def __post_init__(self):
         if not self.actions:
@@ -170,6 +173,8 @@ class Profile:
                 raise ValueError(f'{what} must be different names, got {list(names)}')
         if not 1 <= self.chunk_horizon <= 1000:
             raise ValueError(f'chunk_horizon must be 1..1000, got {self.chunk_horizon}')
+        if not 0 <= self.rtc_trained_rows < self.chunk_horizon:
+            raise ValueError(f'rtc_trained_rows must be 0..{self.chunk_horizon - 1}, got {self.rtc_trained_rows}')
         if not 0.001 <= self.dt_s <= 10:
             raise ValueError(f'dt_s must be 0.001..10 s, got {self.dt_s}')
         if not 16 <= self.max_prompt_tokens <= 4096:

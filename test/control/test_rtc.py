@@ -49,15 +49,26 @@ def test_rows_go_to_the_models_scale_and_spare_columns_stay_free():
     guidance = rtc(Plan(ramp(0), 15 * S // 100))(observation(5 * S // 10))
     assert np.allclose(guidance.target[:5, 0], [50, 60, 70, 80, 90]) and np.allclose(guidance.target[5:], 0)
     weights = guidance.weights.numpy()
-    assert np.allclose(weights[:2, :2], 1)  # 0.15 s of delay are two rows
-    assert (np.diff(weights[1:5, 0]) < 0).all() and np.allclose(weights[5:], 0) and np.allclose(weights[:, 2:], 0)
+    assert np.allclose(weights[:3, :2], 1)  # 0.15 s of delay are two rows, and up to the third it is interpolated
+    assert (np.diff(weights[2:5, 0]) < 0).all() and np.allclose(weights[5:], 0) and np.allclose(weights[:, 2:], 0)
+
+
+def test_columns_without_a_way_back_stay_free():
+    def no_gripper(data, _):
+        return data * [1, np.nan]
+
+    chunking = RealTimeChunking(lambda: Plan(ramp(0), 0), no_gripper, 8, 4, 0.1)
+    guidance = chunking(observation(0))
+    assert (guidance.weights[:, 1:] == 0).all() and (guidance.weights[:8, 0] > 0).all()
+    assert np.allclose(guidance.target[:, 0], range(8))
 
 
 def test_the_longest_of_the_newest_delays_is_expected_next():
     plans = [Plan(ramp(i), delay) for i, delay in enumerate([S // 10, 4 * S // 10, S // 10])]
     current = plans[:1]
     chunking = RealTimeChunking(lambda: current[0], lambda data, _: data, 8, 4, 0.1)
-    for plan, rows in zip(plans, (1, 4, 4)):
+    assert chunking.frozen_rows() == 0
+    for plan, rows in zip(plans, (2, 5, 5)):
         current[0] = plan
         chunking(observation(S // 10))
         chunking(observation(S // 10))
@@ -65,7 +76,10 @@ def test_the_longest_of_the_newest_delays_is_expected_next():
     for i in range(10):
         current[0] = Plan(ramp(i), S // 10)
         chunking(observation(S // 10))
-    assert chunking.frozen_rows() == 1
+    assert chunking.frozen_rows() == 2
+    current[0] = Plan(ramp(10, kind=ActionKind.JOINT_VELOCITY), S // 10)
+    chunking(observation(S // 10))
+    assert chunking.frozen_rows() == 1  # velocities are held, nothing lies between two rows
 
 
 @pytest.mark.parametrize('plan, stamp_ns, instruction_id', [
@@ -79,7 +93,16 @@ def test_the_horizon_bounds_how_far_the_old_chunk_is_followed():
     assert (weights[:3, 0] > 0).all() and (weights[3:] == 0).all()
 
 
-@pytest.mark.parametrize('bad', [{'max_weight': 0}, {'horizon_s': -1}, {'schedule': 'steep'}])
+def test_a_checkpoint_trained_for_it_gets_the_rows_themselves_as_far_as_it_was_trained():
+    from oxygen_ros.engine.guidance import Frozen, Guidance
+    plan = Plan(ramp(0), 15 * S // 100)
+    frozen = rtc(plan, trained_rows=3)(observation(5 * S // 10))
+    assert isinstance(frozen, Frozen) and frozen.rows == 3 and frozen.columns.tolist() == [True, True, False, False]
+    assert np.allclose(frozen.target[:3, 0], [50, 60, 70])
+    assert isinstance(rtc(plan, trained_rows=2)(observation(5 * S // 10)), Guidance)
+
+
+@pytest.mark.parametrize('bad', [{'trained_rows': -1}, {'max_weight': 0}, {'horizon_s': -1}, {'schedule': 'steep'}])
 def test_settings_that_make_no_sense_are_refused(bad):
     with pytest.raises(ValueError):
         RtcConfig(**bad)

@@ -1,7 +1,7 @@
 import math
 
 import numpy as np
-from oxygen_ros.engine.guidance import Guidance, guidance_weight, prefix_weights, Schedule
+from oxygen_ros.engine.guidance import Frozen, Guidance, guidance_weight, prefix_weights, Schedule
 from oxygen_ros.model.config import Pi05Config
 from oxygen_ros.model.pi05 import Pi05
 import pytest
@@ -134,3 +134,35 @@ def test_a_target_that_is_not_finite_is_refused():
         Guidance(torch.full((2, 2), torch.nan), torch.ones(2, 2))
     with pytest.raises(ValueError, match=r'\(2, 3\)'):
         Guidance(torch.zeros(2, 3), torch.ones(2, 2))
+
+
+def test_a_time_by_row_equals_the_time_of_the_step_where_all_rows_have_it(model):
+    kv, length, noise = world(model)
+    with torch.no_grad():
+        for step, table in enumerate(model.prepare(4)):
+            times = torch.full((len(noise),), 1 - step / 4)
+            by_row = model.velocity_by_row(noise, kv, length, times)
+            assert torch.allclose(by_row, model.velocity(noise, kv, length, table), atol=1e-4)
+            times[0] = 0.0
+            assert not torch.allclose(model.velocity_by_row(noise, kv, length, times), by_row, atol=1e-3)
+
+
+def test_frozen_rows_come_out_as_they_went_in_and_the_others_react(model):
+    kv, length, noise = world(model)
+    tables, columns = model.prepare(10), torch.arange(noise.shape[1]) < 6
+    with torch.inference_mode():
+        free = model.denoise(noise, kv, length, tables)
+        chunks = [model.denoise(noise, kv, length, tables, Frozen(torch.full_like(noise, value), 3, columns))
+                  for value in (0.5, -0.5)]
+        none = model.denoise(noise, kv, length, tables, Frozen(noise, 0, columns))
+    for chunk, value in zip(chunks, (0.5, -0.5)):
+        assert torch.allclose(chunk[:3, :6], torch.tensor(value), atol=1e-5)
+        assert not torch.allclose(chunk[:3, 6:], torch.tensor(value), atol=1e-3)
+    assert not torch.allclose(chunks[0][3:], chunks[1][3:], atol=1e-3) and torch.equal(none, free)
+
+
+def test_frozen_rows_that_do_not_fit_are_refused():
+    for target, rows, columns in ((torch.zeros(2, 3), 3, torch.ones(3)), (torch.zeros(2, 3), 1, torch.ones(2)),
+                                  (torch.full((2, 3), torch.inf), 1, torch.ones(3))):
+        with pytest.raises(ValueError):
+            Frozen(target, rows, columns)

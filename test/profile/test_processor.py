@@ -96,3 +96,13 @@ def test_suffix_has_no_bos_and_stream_gives_text():
     stream = own.text_stream()
     assert ''.join([*map(stream.push, tokens), stream.finish()]) == 'Subtask:'
     assert own.eos_id == 1 and own.suppressed == {}
+
+
+@pytest.mark.parametrize('changes', [
+    {}, {'delta': (True,) * (len(PROFILE.joints) - 1) + (False,)}, {'robot': 'aloha'}])
+def test_robot_actions_go_back_to_the_models_scale(changes):
+    made = processor(replace(PROFILE, action_ranges=(), **changes))
+    own = len(PROFILE.actions)
+    actions = np.random.default_rng(0).uniform(-0.5, 0.5, (made.profile.chunk_horizon, made.action_dim))
+    chunk = made.chunk(actions, observation(), 0)
+    assert np.allclose(made.model_actions(chunk.data[2:], observation()), actions[2:, :own], atol=1e-9)
