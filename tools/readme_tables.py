@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from oxygen_ros.params import TABLE  # noqa: E402
+from oxygen_ros.sim.parameters import TABLE as SIM_TABLE  # noqa: E402
 
 CHANGE = {'live': 'any time', 'configure': 'at configure', 'start': 'at start'}
 
@@ -24,6 +25,16 @@ def parameters():
         default = '' if value in (None, '') else f'`{value}`'
         cells = f'`{row.name}`', row.kind, default, row.allowed, row.description, CHANGE[row.change]
         rows.append(f'| {" | ".join(cells)} |')
+    return '\n'.join(rows) + '\n'
+
+
+def sim_parameters():
+    """The same of the simulated robot."""
+    rows = ['| parameter | type | default | allowed | what | changes |', '|---|---|---|---|---|---|']
+    for row in SIM_TABLE:
+        default = '' if row.default in ('', ['']) else f'`{row.default}`'
+        change = 'any time' if row.live else 'at start'
+        rows.append(f'| `{row.name}` | {row.type_name} | {default} | {row.allowed} | {row.description} | {change} |')
     return '\n'.join(rows) + '\n'
 
 
@@ -41,7 +52,7 @@ def messages():
     return '\n'.join(message(path) for path in sorted((ROOT / 'msg').glob('*.msg')))
 
 
-TABLES = {'parameters': parameters, 'messages': messages}
+TABLES = {'parameters': parameters, 'messages': messages, 'sim parameters': sim_parameters}
 
 
 def block(text, name):

@@ -67,15 +67,6 @@ TABLE = (
 )
 
 
-def markdown():
-    """The table for the documentation."""
-    lines = ['| parameter | type | default | allowed | what |', '|---|---|---|---|---|']
-    for row in TABLE:
-        default = str(row.default).lower() if isinstance(row.default, bool) else str(row.default).replace("'", '"')
-        lines.append(f'| `{row.name}` | {row.type_name} | `{default or " "}` | {row.allowed} | {row.description} |')
-    return '\n'.join(lines)
-
-
 def declare(node):
     """Declare the table on a node and give {name: value}; ValueError names the first value that will not do."""
     from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor

@@ -226,13 +226,19 @@ class Robot(Node):
 
     def _publish_diagnostics(self):
         now, (then, sent) = time.monotonic(), self._seen
-        rate_hz = (self.counters.images_sent - sent) / (now - then)
+        rate_hz = (self.counters.images_sent - sent) / (now - then) / len(self._images)
         self._seen = now, self.counters.images_sent
-        numbers = self.summary() | {'image_rate_hz': f'{rate_hz / len(self._images):.2f}'}
+        numbers = self.summary() | {'image_rate_hz': f'{rate_hz:.2f}'}
         timing = numbers.pop('timing')
+        asked_hz = self._values['camera_rate_hz']
+        # Simulated time has no rate that it must reach.
+        slow = rate_hz < 0.9 * asked_hz and not self.simulated_time
+        sentence = f'{rate_hz:.1f} pictures a second of each camera'
+        if slow:
+            sentence += f', not {asked_hz:g}: this machine is too busy; lower camera_rate_hz or publish fewer cameras'
         message = DiagnosticArray(status=[DiagnosticStatus(
-            level=DiagnosticStatus.OK, name='sim: cameras', hardware_id=self.get_fully_qualified_name(),
-            message=f'{rate_hz / len(self._images):.1f} pictures a second of each camera',
+            level=DiagnosticStatus.WARN if slow else DiagnosticStatus.OK, name='sim: cameras',
+            hardware_id=self.get_fully_qualified_name(), message=sentence,
             values=[KeyValue(key=key, value=str(value)) for key, value in (numbers | timing).items()])])
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(message)

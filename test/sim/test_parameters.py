@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from oxygen_ros.sim.parameters import markdown, Parameter, TABLE
+from oxygen_ros.sim.parameters import Parameter, TABLE
 
 CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'sim.yaml'
 
@@ -11,7 +11,7 @@ CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'sim.yaml'
 def test_every_default_passes_its_own_check_and_is_described():
     for row in TABLE:
         assert row.checked(row.default) == row.default
-        assert row.description.endswith('.') and f'| `{row.name}` |' in markdown()
+        assert row.description.endswith('.')
     assert len({row.name for row in TABLE}) == len(TABLE)
 
 

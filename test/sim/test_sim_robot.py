@@ -1,6 +1,8 @@
 """The robot in a process of its own, over real topics."""
 import json
 import os
+from pathlib import Path
+import re
 import signal
 import subprocess
 import sys
@@ -24,6 +26,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E
 from oxygen_ros import transport  # noqa: E402
 from oxygen_ros.sim.joints import JOINTS, START  # noqa: E402
 
+README = Path(__file__).resolve().parents[2] / 'README.md'
 TIMEOUT_S = 40.0
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -129,6 +132,29 @@ def stamp_s(message):
     return stamp.sec + 1e-9 * stamp.nanosec
 
 
+def readme_interface():
+    """(name, first type) of each row of the README's table of the simulated robot."""
+    section = README.read_text().partition('## The simulated robot')[2].partition('<!-- begin')[0]
+    rows = re.findall(r'^\| `([^`]+)`[^|]*\| (\w+)/(\w+)', section, re.MULTILINE)
+    return {(name, f'{package}/{"srv" if package == "std_srvs" else "msg"}/{kind}') for name, package, kind in rows}
+
+
+def interface(client, cameras):
+    """The same of the live robot, with one name for all its cameras."""
+    node, space = client.node, client.node.get_namespace()
+    found = [*node.get_publisher_names_and_types_by_node('robot', space),
+             *node.get_subscriber_names_and_types_by_node('robot', space),
+             *node.get_service_names_and_types_by_node('robot', space)]
+    pairs = set()
+    for name, (kind,) in found:
+        own = name.replace(f'{space}/robot/', '~/').replace(f'{space}/', '')
+        for camera in cameras:
+            own = own.replace(f'{camera}/image_raw', '<camera>/image_raw')
+        if not kind.startswith(('rcl_interfaces', 'type_description_interfaces')):
+            pairs.add((own, kind))
+    return pairs
+
+
 def test_the_scene_publishes_its_cameras_joints_and_description_and_executes_commands(start, tmp_path):
     process, client = start('scene', '--json', tmp_path / 'sim.json', cameras='[top,left_wrist]', seed=3)
     images = client.hear(Image, 'top/image_raw')
@@ -148,6 +174,8 @@ def test_the_scene_publishes_its_cameras_joints_and_description_and_executes_com
     assert tuple(joints[0].name) == JOINTS and len(joints[0].velocity) == len(joints[0].effort) == 14
     assert joints[0].position == pytest.approx(START, abs=0.02)
     assert '<robot name="aloha">' in description[0].data
+
+    assert readme_interface() - {('/clock', 'rosgraph_msgs/msg/Clock')} == interface(client, ('top', 'left_wrist'))
 
     commands = client.commands(Float64MultiArray)
     target = START.copy()
