@@ -29,7 +29,7 @@ def generate_launch_description():
     ]
     robot = Node(
         package='oxygen_ros', executable='sim', name='robot', namespace=LaunchConfiguration('namespace'),
-        output='screen',
+        output='screen', remappings=[('tight/image_raw', 'top/image_raw')],  # over the blocks, the near camera
         parameters=[LaunchConfiguration('robot_params_file'), {
             'use_sim_time': ParameterValue(LaunchConfiguration('use_sim_time'), value_type=bool)}],
         ros_arguments=['--log-level', LaunchConfiguration('log_level')])

@@ -17,7 +17,7 @@ from oxygen_ros.demo.processes import Crashed, Processes
 
 REFRESH_S = 0.2
 LIVE_TEXT_WIDTH = 44
-CAMERA = 'tight/image_raw'  # the block task's camera, nearer than the top one
+CAMERA = 'tight/image_raw:=top/image_raw'  # over the blocks the policy's top camera is the near one
 
 
 def free_domain():
@@ -71,9 +71,9 @@ class Session:
         status = 0
         try:
             with Processes(self._directory, self._environment) as processes:
-                processes.start('sim', 'sim', '--ros-args', '-p', 'task:=blocks')
-                processes.start('node', 'node', '--params-file', self._params_file,
-                                '--ros-args', '-r', f'top/image_raw:={CAMERA}')
+                processes.start('sim', 'sim', '--params-file', share.config_file('sim.yaml'),
+                                '--ros-args', '-r', CAMERA)
+                processes.start('node', 'node', '--params-file', self._params_file)
                 if self._bag:
                     processes.start('record', 'record', self._bag)
                 try:
