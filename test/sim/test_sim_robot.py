@@ -191,7 +191,8 @@ def test_the_scene_publishes_its_cameras_joints_and_description_and_executes_com
         commands.publish(Float64MultiArray(data=bad))
         client.until(lambda: report().get('commands_refused') == str(refused))
     assert abs(joints[-1].position[7] - 0.5) < 0.03  # the last good command is kept
-    assert int(report()['images_sent']) > 30 and float(report()['image_rate_hz']) > 0
+    assert int(report()['images_sent']) > 30
+    client.until(lambda: float(report()['image_rate_hz']) > 0)  # a busy machine may miss a second's pictures
 
     status, out, errors = process.end(signal.SIGINT)
     assert status == 0 and 'Traceback' not in errors, errors
