@@ -1,5 +1,6 @@
 """Pictures of a scene, rendered off-screen."""
 import os
+import sys
 
 from oxygen_ros.sim.culling import can_cull, cull
 from oxygen_ros.sim.pictures import Pictures
@@ -21,14 +22,20 @@ class SceneCameras(Pictures):
         super().__init__(sizes)
 
     def _open(self):
+        problem, hook = '', sys.unraisablehook
+        # A GLContext that was made half complains once it is dropped; the sentence below says it all.
+        sys.unraisablehook = lambda _: None
         try:
             self._data = mujoco.MjData(self._model)
             self._renderers = {(width, height): mujoco.Renderer(self._model, height, width)
                                for width, height in set(self.sizes.values())}
         except (ImportError, AttributeError, RuntimeError, mujoco.FatalError) as error:
-            raise SimulatorMissing(
-                f'MuJoCo cannot open OpenGL with MUJOCO_GL={os.environ.get("MUJOCO_GL")} ({error}); install EGL with: '
-                'sudo apt-get install libegl1 libgl1') from None
+            problem = str(error)
+        finally:
+            sys.unraisablehook = hook
+        if problem:  # out here, where the exception holds the half-made context no longer
+            raise SimulatorMissing(f'MuJoCo cannot open OpenGL with MUJOCO_GL={os.environ.get("MUJOCO_GL")} '
+                                   f'({problem}); install EGL with: sudo apt-get install libegl1 libgl1')
 
     def _draw(self, camera, snapshot, out):
         self._data.qpos[:] = snapshot

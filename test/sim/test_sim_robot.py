@@ -335,6 +335,14 @@ sys.meta_path.insert(0, Hide())
     assert sentence in done.stderr.splitlines()[-1]
 
 
+def test_an_egl_that_does_not_open_is_one_line():
+    chosen = environment() | {'MUJOCO_EGL_DEVICE_ID': '99'}
+    done = subprocess.run([sys.executable, '-m', 'oxygen_ros', 'sim', '--seconds', '0.1'], env=chosen, text=True,
+                          capture_output=True, timeout=TIMEOUT_S)
+    assert done.returncode == 1 and done.stderr.count('\n') == 1, done.stderr
+    assert 'MuJoCo cannot open OpenGL with MUJOCO_GL=egl (' in done.stderr and 'libegl1' in done.stderr
+
+
 def test_help_and_the_list_of_parameters_need_no_ros():
     for option, text in (('--help', '--replay'), ('--parameters', 'camera_rate_hz (double, default 30.0, 0.1 to 120)')):
         done = subprocess.run([sys.executable, '-m', 'oxygen_ros', 'sim', option], text=True, capture_output=True,
