@@ -33,7 +33,8 @@ class TrainingOutput:
     """
     `velocity [B, H, D]`, `action_loss [B, H, D]` its squared error; `logits [B, A, vocabulary]` of each answer token
     before it is seen, `text_loss [B, A]` their cross-entropy, 0 where not wanted; `hidden [B, V * N + T, W]` the
-    final trunk rows of the prefix.
+    final trunk rows of the prefix; `image [B, V * N, W]` the image tokens; `last [B, W]` the final row of the prompt's
+    last token.
     """
 
     velocity: torch.Tensor
@@ -41,6 +42,8 @@ class TrainingOutput:
     logits: torch.Tensor
     text_loss: torch.Tensor
     hidden: torch.Tensor
+    image: torch.Tensor
+    last: torch.Tensor
 
 
 def training_forward(model, batch, mask=PrefixMask.BIDIRECTIONAL, text_rows_only=False):
@@ -99,4 +102,5 @@ def training_forward(model, batch, mask=PrefixMask.BIDIRECTIONAL, text_rows_only
     logits = model.logits(before)
     text_loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), batch.answer.flatten(),
                                                   reduction='none').view(samples, answer) * batch.answer_wanted
-    return TrainingOutput(velocity, action_loss, logits, text_loss, None if text_rows_only else hidden[:, :prefix])
+    return TrainingOutput(velocity, action_loss, logits, text_loss, None if text_rows_only else hidden[:, :prefix], image,
+                          first[:, 0])

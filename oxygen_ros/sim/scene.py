@@ -127,6 +127,7 @@ class Scene:
         self._mirror_position, _, self._mirror_actuator = rows(mirrored)  # [2] each
         self._gripper = np.array([JOINTS.index(f'{side}_gripper') for side in SIDES])
         self.lower, self.upper = self.model.actuator_ctrlrange[self._actuator].T.copy()  # [14] each
+        self.observers = []  # called without arguments after each `advance`, in its thread
         self.reset(seed)
 
     def reset(self, seed):
@@ -161,6 +162,8 @@ class Scene:
         if self.data.warning[mujoco.mjtWarning.mjWARN_BADQACC].number:
             self.data.warning[mujoco.mjtWarning.mjWARN_BADQACC].number = 0
             raise RuntimeError('the physics diverged and MuJoCo started the scene again; reset the simulator')
+        for observer in self.observers:
+            observer()
 
     def positions(self):
         """Measured positions, float64 [14]."""

@@ -31,8 +31,8 @@ class View:
         return [w, (m[2, 1] - m[1, 2]) / (4 * w), (m[0, 2] - m[2, 0]) / (4 * w), (m[1, 0] - m[0, 1]) / (4 * w)]
 
     def project(self, point):
-        """World point [3] in m -> (row, column) as shares 0..1 of the square picture."""
-        right, top, into = self.axes() @ np.subtract(point, self.position)
+        """World points [..., 3] in m -> (row, column) as shares 0..1 of the square picture."""
+        right, top, into = np.moveaxis(np.subtract(point, self.position) @ self.axes().T, -1, 0)
         half = into * math.tan(math.radians(self.fovy_deg) / 2)
         return 0.5 - top / half / 2, 0.5 + right / half / 2
 

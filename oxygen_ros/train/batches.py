@@ -7,7 +7,9 @@ from oxygen_ros.profile.normalise import normalise
 from oxygen_ros.profile.prompt import state_bins, suffix_text
 from oxygen_ros.sim.instructions import COLOURS, GOALS
 from oxygen_ros.sim.questions import ask, Facts, STEPS, subtask
+from oxygen_ros.sim.view import CAMERA
 from oxygen_ros.train.demonstrations import PHASES
+from oxygen_ros.train.helpers import Places
 
 SUBTASK_SHARE = 0.65
 NUMBERS = 256
@@ -33,6 +35,8 @@ class Batches:
                        for goal in GOALS for text in goal.phrases()}
         self._suffixes = dict(profile.language_suffix)
         self._texts = {}
+        points = frames.blocks.reshape(-1, 3)
+        self.shares = np.stack(CAMERA.project(points), -1).astype(np.float32).reshape(-1, len(COLOURS), 2)
         state = normalise(frames.state, profile.state_statistics, profile.normalisation, profile.normalisation_rule)
         self.bins = state_bins(state, profile.clip_state).clip(0, NUMBERS - 1)  # [N, J]
         self.actions = normalise(frames.actions, profile.action_statistics, profile.action_normalisation,
@@ -43,6 +47,12 @@ class Batches:
         frames = self.frames
         return Facts(dict(zip(COLOURS, frames.blocks[row])), frames.gripper[row], GOALS[frames.goal[row]],
                      PHASES[frames.phase[row]])
+
+    def places_of(self, rows):
+        """Where the blocks of these frames appear: Places."""
+        names = [GOALS[goal].colour for goal in self.frames.goal[rows]]
+        target = [COLOURS.index(name) if name else -1 for name in names]
+        return Places(torch.from_numpy(self.shares[rows]), torch.tensor(target))
 
     def tokens(self, text):
         if text not in self._texts:

@@ -11,6 +11,7 @@ import torch
 
 from oxygen_ros.model import tensors
 from oxygen_ros.model.training import training_forward
+from oxygen_ros.train.helpers import Helpers
 from oxygen_ros.train.initial import fresh
 from oxygen_ros.train.losses import losses
 from oxygen_ros.train.validation import validate
@@ -36,6 +37,7 @@ class RunConfig:
     clip: float = 1.0
     average: float = 0.998  # of the weights kept for use
     seed: int = 0
+    help: float = 1.0  # weight of the helpers' loss
 
     def rate_at(self, step):
         """Learning rate: linear warm-up, level, linear decay."""
@@ -55,8 +57,11 @@ class Run:
         if begin_with is not None:
             self.model.load_tensors(begin_with)
         self.model.requires_grad_(True)
-        matrices = [p for p in self.model.parameters() if p.dim() > 1]
-        others = [p for p in self.model.parameters() if p.dim() <= 1]
+        torch.manual_seed(config.seed)
+        self.helpers = Helpers(model_config.trunk_width, model_config.image_size // model_config.patch)
+        learned = [*self.model.parameters(), *self.helpers.parameters()]
+        matrices = [p for p in learned if p.dim() > 1]
+        others = [p for p in learned if p.dim() <= 1]
         self.optimiser = torch.optim.AdamW([{'params': matrices, 'weight_decay': config.decay},
                                             {'params': others, 'weight_decay': 0.0}], betas=(0.9, 0.98), fused=True)
         self.mean = fresh(model_config, config.seed, (batches.numbers[0], len(batches.numbers)),
@@ -79,6 +84,7 @@ class Run:
             return
         state = torch.load(self._state_path, weights_only=True)
         self.model.load_state_dict(state['model'])
+        self.helpers.load_state_dict(state['helpers'])
         self.mean.load_state_dict(state['mean'])
         self.optimiser.load_state_dict(state['optimiser'])
         self.step, self.elapsed_s = state['step'], state['elapsed_s']
@@ -86,8 +92,9 @@ class Run:
     def save(self):
         """State to go on from, and the averaged weights under their canonical names."""
         partial = self.folder / '.state.pt'
-        torch.save({'model': self.model.state_dict(), 'mean': self.mean.state_dict(), 'step': self.step,
-                    'optimiser': self.optimiser.state_dict(), 'elapsed_s': self.elapsed_s}, partial)
+        torch.save({'model': self.model.state_dict(), 'helpers': self.helpers.state_dict(),
+                    'mean': self.mean.state_dict(), 'optimiser': self.optimiser.state_dict(), 'step': self.step,
+                    'elapsed_s': self.elapsed_s}, partial)
         partial.rename(self._state_path)
         partial = self.folder / '.model.safetensors'
         save_file(dict(tensors.save_pairs(self.mean)), partial)
@@ -119,7 +126,7 @@ class Run:
         output = training_forward(self.model, batch, text_rows_only=True)
         now = losses(batch, output, self.batches.places, self.column_weight)
         self.optimiser.zero_grad()
-        now.total.backward()
+        (now.total + self.config.help * self.helpers(output, self.batches.places_of(rows))).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip, foreach=True)
         self.optimiser.step()
         keep = min(config.average, (self.step + 1) / (self.step + 10))

@@ -1,0 +1,199 @@
+"""Episodes over real ROS 2 topics: the robot here, the node as a process of its own, in real time."""
+from collections import deque
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+
+from oxygen_ros import share, transport
+from oxygen_ros.rollout.scores import Episode
+from oxygen_ros.sim.expert import Expert
+from oxygen_ros.sim.instructions import COLOURS, Goal
+from oxygen_ros.sim.judge import Judge, RIGHT, suits
+from oxygen_ros.sim.kinematics import ArmKinematics
+from oxygen_ros.sim.questions import appears_at, ask, Facts, kind_of, place_of, right
+
+READY_S = 60.0
+HISTORY = 600  # moments of the scene kept to hold texts against what their picture showed
+
+
+class Watcher:
+    """Judges an episode in the physics thread and remembers what was true when."""
+
+    def __init__(self, scene, kinematics, goal):
+        self.judge, self.goal = Judge(scene, goal), goal
+        self._scene, self._kinematics, self._expert = scene, kinematics, Expert(kinematics, [0.0])
+        self._moments = deque(maxlen=HISTORY)  # (time_ns, positions, finger speed, blocks)
+        self.success_at, self.wrong = None, False
+
+    def look(self):
+        self.judge.look()
+        scene = self._scene
+        self._moments.append((time.time_ns(), scene.positions().copy(), float(scene.velocities()[RIGHT][6]),
+                              self.judge.blocks()))
+        if self.success_at is None and self.judge.done():
+            self.success_at = time.monotonic()
+        if self.goal.colour:
+            self.wrong = self.wrong or any(self.judge.done(Goal(self.goal.kind, colour)) for colour in COLOURS
+                                           if colour != self.goal.colour)
+
+    def facts(self, stamp_ns, goal):
+        """Facts at the kept moment nearest to `stamp_ns`."""
+        _, positions, speed, blocks = min(self._moments, key=lambda moment: abs(moment[0] - stamp_ns))
+        phase = self._expert.plan(positions, speed, blocks, goal).phase
+        point = self._kinematics.forward(positions[RIGHT][:6])[0]
+        return Facts({colour: blocks[colour].position for colour in COLOURS}, point, goal, phase)
+
+
+class TopicLoop:
+    """Robot and node, started once; `run` plays an episode between them. Close it."""
+
+    def __init__(self, mode='oxygen', seed=0, checkpoint='', longest_s=8.0, questions=2):
+        transport.configure(os.environ)
+        import rclpy
+        from rclpy.parameter import Parameter
+        from rclpy.signals import SignalHandlerOptions
+        from std_msgs.msg import Float64MultiArray, String
+        from std_srvs.srv import Trigger
+        from oxygen_ros.msg import ActionChunk, LanguageToken
+        from oxygen_ros.sim.executor import make_executor
+        from oxygen_ros.sim.robot import Robot
+        self._rclpy, self._string, self._trigger = rclpy, String, Trigger
+        self.longest_s, self.questions = longest_s, questions
+        rclpy.init(args=['--ros-args'], signal_handler_options=SignalHandlerOptions.NO)
+        self._robot = Robot(parameter_overrides=[Parameter('task', value='blocks'), Parameter('cameras', value=['tight'])])
+        self.scene = self._robot._body
+        self._kinematics = ArmKinematics(self.scene.model)
+        self._executor = make_executor()
+        self._executor.add_node(self._robot)
+        self._node = rclpy.create_node('rollout')
+        self._executor.add_node(self._node)
+        self._instruction = self._node.create_publisher(String, 'instruction', 10)
+        self._question = self._node.create_publisher(String, 'question', 10)
+        self._node.create_subscription(Float64MultiArray, 'joint_command', self._on_command, 100)
+        self._node.create_subscription(ActionChunk, 'oxygen/action_chunk', self._on_chunk, 10)
+        self._node.create_subscription(LanguageToken, 'oxygen/language/tokens', self._on_token, 100)
+        self._reset = self._node.create_client(Trigger, 'oxygen/reset')
+        self._commands, self._chunks, self._texts, self._finished = [], 0, {}, []
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._spin, name='ros')
+        self._robot.start()
+        self._thread.start()
+        options = {'engine.mode': mode, 'engine.seed': str(seed), 'image.base_0_rgb.topic': 'tight/image_raw'}
+        if checkpoint:
+            options |= {'checkpoint': str(checkpoint), 'random_weights': 'false'}
+        command = [sys.executable, '-m', 'oxygen_ros', 'node', '--params-file', str(share.config_file('aloha.yaml')),
+                   '--log-level', 'warn', '--ros-args']
+        for name, value in options.items():
+            command += ['-p', f'{name}:={value}']
+        self._process = subprocess.Popen(command)
+        try:
+            self._instruct('go home')
+            self._wait(lambda: self._chunks > 0, READY_S, 'the node gave no action chunk')
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self):
+        """Stop node and robot."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+        self._ended.set()
+        self._thread.join()
+        self._robot.close()
+        self._rclpy.try_shutdown()
+
+    def run(self, seed, goal, instruction=None):
+        """Play one episode in real time; returns an Episode."""
+        random = np.random.default_rng([seed, 3])
+        text = instruction or goal.say(random)
+        scene = self.scene
+        scene.observers.clear()
+        scene.task.suits = lambda places: suits(places, goal)
+        # Until the robot stands at its start again the node must not plan from where it stood.
+        self._instruct('go home')
+        if not self._robot._loop.reset(seed % (2 ** 31)):
+            raise RuntimeError('the simulated robot does not answer')
+        watcher = Watcher(scene, self._kinematics, goal)
+        self._call_reset()
+        self._commands, self._texts, self._finished = [], {}, []
+        chunks = self._chunks
+        scene.observers.append(watcher.look)
+        began = time.monotonic()
+        self._instruct(text)
+        ask_at = sorted(random.uniform(0.2, 1.2, self.questions))
+        asked = deque()
+        while time.monotonic() - began < self.longest_s and watcher.success_at is None:
+            if ask_at and time.monotonic() - began > ask_at[0]:
+                ask_at.pop(0)
+                question, _ = ask(random, watcher.facts(time.time_ns(), goal))
+                asked.append(question)
+                self._question.publish(self._string(data=question))
+            if self._process.poll() is not None:
+                raise RuntimeError(f'the node ended with {self._process.returncode}')
+            time.sleep(0.02)
+        lasted = time.monotonic() - began
+        commands, made = list(self._commands), self._chunks - chunks
+        deadline = time.monotonic() + 2.0
+        while sum(task != 'subtask' for task, *_ in self._finished) < len(asked) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        scene.observers.clear()
+        answers, places = [], []
+        for task, stamp_ns, said in self._finished:
+            facts = watcher.facts(stamp_ns, goal)
+            if task == 'subtask':
+                if goal.colour:
+                    place, true = place_of(said), appears_at(facts.blocks[goal.colour])
+                    places.append(250.0 if place is None else 1e3 * float(np.linalg.norm(place - true)))
+            elif asked:
+                question = asked.popleft()
+                answers.append((kind_of(question)[0], right(question, said, facts)))
+        # A question that was never answered is not a right answer.
+        answers += [(kind_of(question)[0], False) for question in asked]
+        rate = len(commands) / lasted
+        return Episode(seed, goal.kind, watcher.success_at is not None, round(lasted * rate), lasted, made,
+                       np.array(commands), rate, watcher.wrong, tuple(answers), tuple(places))
+
+    def _spin(self):
+        while not self._ended.is_set() and self._robot.failure is None:
+            self._executor.spin_once(timeout_sec=0.1)
+
+    def _instruct(self, text):
+        self._instruction.publish(self._string(data=text))
+
+    def _call_reset(self):
+        future = self._reset.call_async(self._trigger.Request())
+        self._wait(future.done, 10.0, 'the node does not answer ~/reset')
+
+    def _wait(self, ready, timeout_s, otherwise):
+        end = time.monotonic() + timeout_s
+        while not ready():
+            if time.monotonic() > end:
+                raise RuntimeError(f'{otherwise} within {timeout_s:g} s')
+            if self._process.poll() is not None:
+                raise RuntimeError(f'the node ended with {self._process.returncode}')
+            self._instruct('go home') if not self._chunks else None
+            time.sleep(0.1)
+
+    def _on_command(self, message):
+        self._commands.append(np.array(message.data))
+
+    def _on_chunk(self, _):
+        self._chunks += 1
+
+    def _on_token(self, message):
+        text = self._texts.get(message.request_id, '') + message.text
+        self._texts[message.request_id] = text
+        if message.finished:
+            self._texts.pop(message.request_id)
+            if message.finish_reason in ('eos', 'length'):
+                stamp = message.header.stamp
+                self._finished.append((message.task, stamp.sec * 10**9 + stamp.nanosec, text))
