@@ -102,5 +102,5 @@ def training_forward(model, batch, mask=PrefixMask.BIDIRECTIONAL, text_rows_only
     logits = model.logits(before)
     text_loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), batch.answer.flatten(),
                                                   reduction='none').view(samples, answer) * batch.answer_wanted
-    return TrainingOutput(velocity, action_loss, logits, text_loss, None if text_rows_only else hidden[:, :prefix], image,
-                          first[:, 0])
+    kept = None if text_rows_only else hidden[:, :prefix]
+    return TrainingOutput(velocity, action_loss, logits, text_loss, kept, image, first[:, 0])

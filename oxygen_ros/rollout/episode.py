@@ -6,7 +6,7 @@ import yaml
 
 from oxygen_ros.control.config import ControlConfig
 from oxygen_ros.control.controller import Controller
-from oxygen_ros.control.limits import Limits
+from oxygen_ros.control.limits import JointLimits
 from oxygen_ros.engine.observation import Observation
 from oxygen_ros.engine.request import LanguageRequest
 from oxygen_ros.profile.prompt import suffix_text
@@ -184,4 +184,4 @@ class Talk:
 def robot_limits():
     """The limits that the node uses for this robot, from config/aloha.yaml."""
     table = yaml.safe_load(config_file('aloha.yaml').read_text())
-    return Limits.from_table(JOINTS, table['/**/oxygen']['ros__parameters']['limits'])
+    return JointLimits.from_table(JOINTS, table['/**/oxygen']['ros__parameters']['limits'])

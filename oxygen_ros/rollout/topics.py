@@ -65,7 +65,8 @@ class TopicLoop:
         self._rclpy, self._string, self._trigger = rclpy, String, Trigger
         self.longest_s, self.questions = longest_s, questions
         rclpy.init(args=['--ros-args'], signal_handler_options=SignalHandlerOptions.NO)
-        self._robot = Robot(parameter_overrides=[Parameter('task', value='blocks'), Parameter('cameras', value=['tight'])])
+        self._robot = Robot(parameter_overrides=[
+            Parameter('task', value='blocks'), Parameter('cameras', value=['tight'])])
         self.scene = self._robot._body
         self._kinematics = ArmKinematics(self.scene.model)
         self._executor = make_executor()

@@ -21,13 +21,23 @@ class Places:
 
 
 class Helpers(nn.Module):
-    """Which image token shows which block, and where in it; at the prompt's end, where the instruction's block is."""
+    """
+    Which image token shows which block, and where in it; which shows the instruction's block, told half way up the
+    trunk so that the layers above can use it; and at the prompt's end, where that is.
+    """
 
-    def __init__(self, width, side):
+    def __init__(self, model):
         super().__init__()
-        self.side = side
+        config = model.config
+        width, self.side = config.trunk_width, config.image_size // config.patch
+        self.named = nn.Linear(width, 1)
         self.shows = nn.Linear(width, 3 * len(COLOURS))
         self.points = nn.Linear(width, 2)
+        self._half_way = None
+        model.trunk.layers[max(config.depth // 2 - 1, 0)].register_forward_hook(self._keep)
+
+    def _keep(self, layer, inputs, output):
+        self._half_way = output
 
     def forward(self, output, places):
         """The helpers' loss, a scalar, of a TrainingOutput with one view."""
@@ -39,6 +49,10 @@ class Helpers(nn.Module):
         at = found[..., 1:].gather(1, wanted[:, None, :, None].expand(-1, 1, -1, 2))[:, 0]  # [B, 3, 2]
         inside = F.smooth_l1_loss(at, scaled - cell - 0.5, beta=0.1)
         named = places.target >= 0
+        if not named.any():
+            return 0.3 * shown + inside
+        marks = self.named(self._half_way[named, :self.side ** 2])[..., 0]  # [B, N]
+        mark = F.cross_entropy(marks, wanted[named, places.target[named]])
         aim = places.blocks[named, places.target[named]] - 0.5
-        point = F.smooth_l1_loss(self.points(output.last)[named], 4 * aim, beta=0.1) if named.any() else 0.0
-        return 0.3 * shown + inside + point
+        point = F.smooth_l1_loss(self.points(output.last)[named], 4 * aim, beta=0.1)
+        return 0.3 * shown + inside + point + 0.5 * mark

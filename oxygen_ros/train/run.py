@@ -58,7 +58,7 @@ class Run:
             self.model.load_tensors(begin_with)
         self.model.requires_grad_(True)
         torch.manual_seed(config.seed)
-        self.helpers = Helpers(model_config.trunk_width, model_config.image_size // model_config.patch)
+        self.helpers = Helpers(self.model)
         learned = [*self.model.parameters(), *self.helpers.parameters()]
         matrices = [p for p in learned if p.dim() > 1]
         others = [p for p in learned if p.dim() <= 1]
