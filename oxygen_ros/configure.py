@@ -1,7 +1,7 @@
 """From parameters to a configured node; every check that can fail does so here, with one sentence."""
 import sys
 
-from oxygen_ros import ask, build
+from oxygen_ros import build
 from oxygen_ros.configured import Configured
 from oxygen_ros.control.config import ControlConfig
 from oxygen_ros.control.controller import Controller
@@ -73,12 +73,18 @@ def command_outputs(params, profile, node):
         raise ValueError(f'each output needs a topic of its own, got {topics}')
     for name, output in zip(params['outputs'], outputs):
         asked = params[f'output.{name}.controller']
-        joints = ask.controller_joints(node, asked) if asked else ()
+        joints = controller_joints(node, asked) if asked else ()
         if joints:
             commands.check_controller(output, joints, asked)
         elif asked:
             node.get_logger().warning(f'controller {asked} did not tell its joints; they are not checked')
     return outputs
+
+
+def controller_joints(node, name):
+    """Joints of a ros2_control controller; () where it does not tell."""
+    from oxygen_ros import ask
+    return ask.controller_joints(node, name)
 
 
 def controller(params, profile, node):
@@ -90,7 +96,8 @@ def controller(params, profile, node):
         with open(params['urdf_file'], 'rb') as file:
             urdf = urdf_limits(file.read(MAX_URDF_BYTES + 1), profile.joints)
     elif params['robot_description']:
-        urdf = urdf_limits(ask.robot_description(node, params['robot_description']), profile.joints)
+        from oxygen_ros.ask import robot_description  # rclpy, which an evaluation without ROS does not need
+        urdf = urdf_limits(robot_description(node, params['robot_description']), profile.joints)
     joint_limits = JointLimits.from_table(profile.joints, table, urdf).slowed(params['control.speed_factor'])
     config = ControlConfig(params['control_rate_hz'], **{name: params[f'control.{name}'] for name in CONTROL})
     return Controller(config, profile.joints, joint_limits, profile.action_kind)

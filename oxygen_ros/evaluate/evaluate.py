@@ -9,7 +9,7 @@ from oxygen_ros.evaluate.plan import Store, units_of
 from oxygen_ros.evaluate.unit import run_unit
 from oxygen_ros.report import run_file
 
-EXPECTED = (ValueError, OSError, RuntimeError, LookupError)
+EXPECTED = (ValueError, OSError, RuntimeError)
 
 
 @dataclass

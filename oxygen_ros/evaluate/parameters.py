@@ -50,7 +50,7 @@ class FileParameters:
             self._values.update(flat(section))
         self._values.update(overrides or {})
         self._rows = {row.name: row for row in TABLE}
-        self._rows.update(rows(view=self['views'], task=self['language.tasks']))
+        self._rows.update(rows(view=self['views'], task=self['language.tasks'], output=self['outputs']))
         unknown = [name for name in self._values if name not in self._rows and not name.startswith((
             'limits.', 'qos_overrides.', 'use_sim_time'))]
         if unknown:
@@ -58,6 +58,8 @@ class FileParameters:
 
     def __getitem__(self, name):
         row = self._rows[name]
+        if name == 'robot_description' or name.startswith('output.') and name.endswith('.controller'):
+            return ''  # there is no other node to ask
         value = self._values.get(name, row.default)
         return None if value is None else row.check(value)
 

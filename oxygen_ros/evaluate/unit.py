@@ -84,7 +84,8 @@ class Inline:
 
     def call(self, job):
         kept = self._kept
-        if self._settings not in kept:
+        # Real-time chunking looks at the controller that its engine was built with.
+        if self._settings not in kept or self._settings.rtc_enabled:
             for engine in kept.values():
                 engine.close()
             kept.clear()
@@ -109,14 +110,14 @@ class _Stretch:
         self._unit, self._bag, self._progress, self._time = unit, bag, progress, BagTime()
         params = unit.parameters()
         self._parts = parts = configure(
-            params, self._time, Inline(build.EngineSettings.read(params)), Future.result, self._resolve,
+            params, self._time, Inline(build.EngineSettings.read(params)), Future.result, self,
             lambda view, payload: self._intake.decode(view, payload))
         parts.runner.sinks, parts.loop.publish = self, self._published
         parts.engine.reset(frame_id=unit.part * FRAMES_A_UNIT)
         self._skips = Skips()
         self._intake = Intake(bag, parts, self._time, self._skips)
-        self._recorded = RecordedCommands(bag, self._resolve('joint_command'), parts.profile)
-        self._names = {name: self._resolve(name) for name in ('instruction', 'question')}
+        self._recorded = RecordedCommands(bag, parts.outputs, self.resolve_topic_name, parts.profile)
+        self._names = {name: self.resolve_topic_name(name) for name in ('instruction', 'question')}
         bag.require([*self._intake.topics, self._names['instruction']])
         profile = parts.profile
         self._score = ActionScore(profile.chunk_horizon, len(profile.actions))
@@ -131,7 +132,8 @@ class _Stretch:
         self._curves = self._run_data() if unit.curves else None
 
     @staticmethod
-    def _resolve(name):
+    def resolve_topic_name(name):
+        """The node's place in the graph: at its root."""
         return name if name.startswith('/') else f'/{name}'
 
     def run(self):
@@ -268,8 +270,8 @@ class _Stretch:
     def text(self, task, text):
         """From the frame runner; the texts are put together in `token`, with their frame."""
 
-    def _published(self, command):
-        self._sample('published command', self._time.now_ns(), command)
+    def _published(self, tick):
+        self._sample('published command', self._time.now_ns(), tick.command)
 
     # --- the instruction that was given before this stretch
 

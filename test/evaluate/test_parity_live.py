@@ -107,7 +107,7 @@ def test_live_and_recorded_messages_give_the_same_observation_and_the_same_tenso
     params = FileParameters(share.config_file('aloha.yaml'), {'engine.fake': True, 'image.base_0_rgb.transport':
                                                               transport})
     timeline = Timeline(lambda: node.get_clock().now().nanoseconds, time.monotonic_ns)
-    live = configure(params, timeline, Worker(), Future.result, node.resolve_topic_name,
+    live = configure(params, timeline, Worker(), Future.result, node,
                      lambda view, data: decode({'base_0_rgb': transport}, view, data))
     live.runner.engine, live.runner.sinks = Watching(live.engine), Sinks()
     listener = Listener(node, params, live, pytest.fail)
@@ -142,7 +142,7 @@ def test_live_and_recorded_messages_give_the_same_observation_and_the_same_tenso
 
     with Bag(tmp_path / 'bag') as bag:
         clock = BagTime()
-        parts = configure(params, clock, Worker(), Future.result, lambda name: f'/{name}',
+        parts = configure(params, clock, Worker(), Future.result, node,
                           lambda view, payload: intake.decode(view, payload))
         parts.runner.engine, parts.runner.sinks = Watching(parts.engine), Sinks()
         intake = Intake(bag, parts, clock, Skips())
