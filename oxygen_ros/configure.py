@@ -1,4 +1,5 @@
 """From parameters to a configured node; every check that can fail does so here, with one sentence."""
+import math
 import sys
 
 from oxygen_ros import build
@@ -10,11 +11,15 @@ from oxygen_ros.control.watchdog import Watchdog
 from oxygen_ros.control_loop import ControlLoop
 from oxygen_ros.convert import commands
 from oxygen_ros.convert.joints import JointMerger
+from oxygen_ros.engine.chunk import ActionKind
 from oxygen_ros.engine.request import LanguageRequest
 from oxygen_ros.frames import FrameRunner, Limits, Task
 from oxygen_ros.inputs import Inputs, Stream
+from oxygen_ros.profile.prompt import suffix_text
+from oxygen_ros.profile.units import check_units
 
 MAX_URDF_BYTES = 1 << 24
+JOINT_COMMAND = 'joint_command'
 CONTROL = ('blend_s', 'ramp_s', 'hold_s', 'max_chunk_age_s', 'finish_old_chunk')
 
 
@@ -62,16 +67,21 @@ def check_views(params, profile):
 
 def command_outputs(params, profile, node):
     """Which joints go to which topic, checked against the action kind and the controllers that can be asked."""
-    table = []
+    table, names, deltas = [], [], profile.action_kind is ActionKind.EEF_DELTA
     for name in params['outputs']:
-        command_type = params[f'output.{name}.type'] or params['command_type']
+        topic, command_type = params[f'output.{name}.topic'], params[f'output.{name}.type'] or params['command_type']
+        if deltas and topic == JOINT_COMMAND:
+            continue  # a joint must not get what is meant for an end effector; that leaves with the chunks
         commands.check_kind(command_type, profile.action_kind)
-        table.append((params[f'output.{name}.topic'], command_type, params[f'output.{name}.joints']))
+        table.append((topic, command_type, params[f'output.{name}.joints']))
+        names.append(name)
+    if deltas and not table:
+        return ()
     outputs = commands.outputs(profile.actions, table)
     topics = [output.topic for output in outputs]
     if len(set(topics)) < len(topics):
         raise ValueError(f'each output needs a topic of its own, got {topics}')
-    for name, output in zip(params['outputs'], outputs):
+    for name, output in zip(names, outputs):
         asked = params[f'output.{name}.controller']
         joints = controller_joints(node, asked) if asked else ()
         if joints:
@@ -89,9 +99,14 @@ def controller_joints(node, name):
 
 def controller(params, profile, node):
     """Build the Controller with the limits of the table and the URDF, the narrower of the two."""
-    table = params.limits(profile.joints)
+    table = params.limits(profile.actions)
     params.require()
     urdf = None
+    config = ControlConfig(params['control_rate_hz'], **{name: params[f'control.{name}'] for name in CONTROL})
+    if profile.action_kind is ActionKind.EEF_DELTA:  # a delta has a speed, but no range and no URDF
+        table['default'] = {'lower': -math.inf, 'upper': math.inf, **table.get('default', {})}
+        joint_limits = JointLimits.from_table(profile.actions, table).slowed(params['control.speed_factor'])
+        return Controller(config, profile.actions, joint_limits, profile.action_kind)
     if params['urdf_file']:
         with open(params['urdf_file'], 'rb') as file:
             urdf = urdf_limits(file.read(MAX_URDF_BYTES + 1), profile.joints)
@@ -99,7 +114,7 @@ def controller(params, profile, node):
         from oxygen_ros.ask import robot_description  # rclpy, which an evaluation without ROS does not need
         urdf = urdf_limits(robot_description(node, params['robot_description']), profile.joints)
     joint_limits = JointLimits.from_table(profile.joints, table, urdf).slowed(params['control.speed_factor'])
-    config = ControlConfig(params['control_rate_hz'], **{name: params[f'control.{name}'] for name in CONTROL})
+    check_units(profile, joint_limits.lower, joint_limits.upper)
     return Controller(config, profile.joints, joint_limits, profile.action_kind)
 
 
@@ -120,7 +135,7 @@ def question(params, profile):
     if template is None:
         return None
     most = params['question.max_tokens']
-    return lambda text: LanguageRequest('question', template.replace('{text}', text), most)
+    return lambda text: LanguageRequest('question', suffix_text(template, text), most)
 
 
 def limits(params):
