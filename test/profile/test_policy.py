@@ -13,6 +13,8 @@ from oxygen_ros.model.config import CONFIGS
 from oxygen_ros.profile.load import load_profile
 from oxygen_ros.profile.policy import load_policy, model_config, profile_for
 
+torch.set_num_threads(1)  # a model this small only waits for a second thread
+
 
 def chunk_of(profile, state, instruction='pick up the red block'):
     """First chunk of a fresh engine with random weights of one seed."""
