@@ -2,6 +2,7 @@
 from dataclasses import dataclass, field
 import threading
 import time
+import traceback
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import SetParametersResult
@@ -139,6 +140,8 @@ class Robot(Node):
         try:
             self._loop.run()
         except Exception as error:
+            if not isinstance(error, (RuntimeError, ValueError)):  # those are sentences for the user
+                self.get_logger().error(traceback.format_exc())
             self.failure = error
 
     def _now_ns(self):

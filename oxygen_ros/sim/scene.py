@@ -65,6 +65,10 @@ def base_spec(shadows=False):
     return spec
 
 
+# MuJoCo's warnings after which it has put the scene back to its first state.
+DIVERGED = (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC)
+
+
 class Task:
     """What lies on the table; the base class leaves it empty."""
 
@@ -159,8 +163,9 @@ class Scene:
     def advance(self, steps):
         """Run `steps` steps of `step_s`; RuntimeError if the physics diverged."""
         mujoco.mj_step(self.model, self.data, nstep=steps)
-        if self.data.warning[mujoco.mjtWarning.mjWARN_BADQACC].number:
-            self.data.warning[mujoco.mjtWarning.mjWARN_BADQACC].number = 0
+        if any(self.data.warning[kind].number for kind in DIVERGED):
+            for kind in DIVERGED:
+                self.data.warning[kind].number = 0
             raise RuntimeError('the physics diverged and MuJoCo started the scene again; reset the simulator')
         for observer in self.observers:
             observer()

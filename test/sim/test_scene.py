@@ -63,6 +63,18 @@ def test_a_seed_places_the_cube_and_the_run_repeats_bit_for_bit(scene):
     assert not np.array_equal(first[0, -7:], other[0, -7:])
 
 
+@pytest.mark.parametrize('speed', [1e6, 1e12, float('nan')])
+def test_physics_that_diverges_is_an_error_and_a_reset_mends_it(scene, speed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # MuJoCo writes a log into the working folder
+    scene.reset(0)
+    scene.data.qvel[3] = speed
+    with pytest.raises(RuntimeError, match='the physics diverged'):
+        scene.advance(50)
+    scene.reset(0)
+    scene.advance(50)
+    assert np.abs(scene.positions() - START).max() < 0.02
+
+
 def test_a_task_may_change_the_scene():
     class TwoBalls(Task):
         def extend(self, spec):

@@ -27,7 +27,7 @@ from oxygen_ros import transport  # noqa: E402
 from oxygen_ros.sim.joints import JOINTS, START  # noqa: E402
 
 README = Path(__file__).resolve().parents[2] / 'README.md'
-TIMEOUT_S = 40.0
+TIMEOUT_S = 90.0
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
