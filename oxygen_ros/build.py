@@ -9,7 +9,7 @@ from oxygen_ros.profile.policy import load_policy, profile_for
 PLAIN = ('profile', 'checkpoint', 'tokenizer', 'random_weights', 'device', 'dtype')
 ENGINE = ('fake', 'mode', 'slots', 'decode_rounds', 'max_new_tokens', 'max_suffix_tokens', 'on_full', 'denoise_steps',
           'seed', 'threads')
-RTC = ('enabled', 'max_weight', 'schedule', 'horizon_s')
+RTC = ('enabled', 'max_weight', 'schedule', 'horizon_s', 'jacobian')
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class EngineSettings:
     rtc_max_weight: float
     rtc_schedule: str
     rtc_horizon_s: float
+    rtc_jacobian: bool
 
     @classmethod
     def read(cls, params):
@@ -85,7 +86,8 @@ def build_engine(settings, profile, plan=lambda: None):
     if settings.rtc_enabled:
         engine.guide = RealTimeChunking(
             plan, processor.model_actions, profile.chunk_horizon, processor.action_dim, profile.dt_s,
-            RtcConfig(settings.rtc_max_weight, settings.rtc_schedule, settings.rtc_horizon_s))
+            RtcConfig(settings.rtc_max_weight, settings.rtc_schedule, settings.rtc_horizon_s, settings.rtc_jacobian,
+                      profile.rtc_trained_rows))
     engine.warm_up()
     return engine
 

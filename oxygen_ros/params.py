@@ -121,6 +121,7 @@ TABLE = (
     P('rtc.max_weight', 'double', 5.0, 'Greatest weight of that guidance.', 0.01, 100),
     P('rtc.schedule', 'string', 'exp', 'How it falls along the chunk.', choices=('exp', 'linear', 'ones', 'zeros')),
     P('rtc.horizon_s', 'double', 0.0, 'How far the old chunk is followed; 0: as far as it reaches.', 0, 60),
+    P('rtc.jacobian', 'bool', True, "Guide through the expert's derivative, as published; false: as LeRobot does."),
     P('robot_description', 'string', '', 'Topic of the URDF (latched) whose limits hold too; empty: not asked.'),
     P('urdf_file', 'string', '', 'URDF whose joint limits hold besides those below, in place of the topic.'),
     P('limits.<joint>.lower', 'double', None, 'Lower end of the range [rad or m]; <joint> may be default.', -1e6, 1e6),

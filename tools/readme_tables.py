@@ -11,6 +11,7 @@ import sys
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from oxygen_ros.chaos import faults  # noqa: E402
 from oxygen_ros.params import TABLE  # noqa: E402
 from oxygen_ros.sim.parameters import TABLE as SIM_TABLE  # noqa: E402
 
@@ -52,7 +53,8 @@ def messages():
     return '\n'.join(message(path) for path in sorted((ROOT / 'msg').glob('*.msg')))
 
 
-TABLES = {'parameters': parameters, 'messages': messages, 'sim parameters': sim_parameters}
+TABLES = {'parameters': parameters, 'messages': messages, 'sim parameters': sim_parameters,
+          'faults': lambda: faults.markdown() + '\n'}
 
 
 def block(text, name):

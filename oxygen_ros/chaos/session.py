@@ -22,6 +22,7 @@ from oxygen_ros.chaos.relay import RAW, Relay
 from oxygen_ros.msg import EngineStatus
 
 START_S = 120.0
+CAMERA = 'tight/image_raw'  # what the simulated robot shows of the blocks; the node's first view sees it
 PAUSE_S = (1.5, 3.0)  # between faults: time in which the arm must be commanding
 TEXTS = ('pick up the red block', 'push the blue block to the front', 'touch the green block')
 LATCHED = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -41,15 +42,15 @@ class Session:
     """
     Runs faults for a time; `say(text)` shows progress.
 
-    `robot` is the command line of the robot, `camera` the topic on which it shows what the node's first view is to see.
+    `robot` is the command line of the robot.
     """
 
-    def __init__(self, directory, environment, params_file, limits_file, seed, robot, camera, say=print):
+    def __init__(self, directory, environment, params_file, limits_file, seed, robot, say=print):
         self.directory, self.environment = Path(directory), environment
         self.params_file, self.allowed = params_file, Allowed.read(limits_file)
         self.rate_hz, self.topics = settings_of(params_file)
         self.seed, self.random, self.say = seed, random.Random(seed), say
-        self.robot, self.camera = robot, camera
+        self.robot = robot
         self.phases, self.unrecovered = [], []
         self.status, self._status_s = None, 0.0
 
@@ -62,7 +63,7 @@ class Session:
         self.executor.add_node(node)
         node.create_subscription(EngineStatus, 'oxygen/status', self._on_status, LATCHED)
         sources = {topic: topic for topic in self.topics}
-        sources[self.topics[0]] = self.camera
+        sources[self.topics[0]] = CAMERA
         self.relay = Relay(node, sources, self.random)
         self._services = {name: node.create_client(Trigger, f'oxygen/{name}') for name in ('stop', 'resume', 'reset')}
         self._transition = node.create_client(ChangeState, 'oxygen/change_state')

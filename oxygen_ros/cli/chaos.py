@@ -58,7 +58,7 @@ def run(arguments):
 def inject(arguments):
     """The figures of a run against robot and node."""
     from oxygen_ros import transport
-    from oxygen_ros.demo.session import CAMERA, free_domain
+    from oxygen_ros.demo.session import free_domain
     from oxygen_ros.share import config_file
     directory = arguments.directory or Path('recordings') / time.strftime('chaos-%Y-%m-%d-%H%M%S')
     directory.mkdir(parents=True, exist_ok=True)
@@ -69,7 +69,7 @@ def inject(arguments):
     from oxygen_ros.chaos.session import Session
     session = Session(directory, environment, arguments.params_file or config_file('aloha.yaml'),
                       arguments.limits_file or config_file('chaos_limits.yaml'), arguments.seed,
-                      ('sim', '--params-file', config_file('sim.yaml')), CAMERA,
+                      ('sim', '--params-file', config_file('sim.yaml')),
                       say=lambda text: print(f'chaos: {text}', flush=True))
     return session.run(arguments.minutes)
 
