@@ -11,7 +11,7 @@ SOURCES := setup.py pyproject.toml CMakeLists.txt package.xml $(wildcard msg/*.m
 
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 
-.PHONY: setup demo test parity clean
+.PHONY: setup demo test parity bench clean
 
 setup: $(SETUP)
 
@@ -42,6 +42,13 @@ $(PARITY)/.setup: test/parity/requirements.txt
 
 parity: $(PARITY)/.setup
 	@test/parity/run $(SEEDS)
+
+# MODEL, SUITE and ARGS choose another one, for example `make bench SUITE=scaling ARGS='--plot rate.png'`.
+MODEL ?= mini
+SUITE ?= headline
+bench: setup
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[bench]'
+	@$(BIN)/python -m oxygen_ros bench --model $(MODEL) --suite $(SUITE) $(ARGS)
 
 clean:
 	rm -rf build $(VENV) oxygen_ros/msg oxygen_ros/_lib *.egg-info

@@ -20,6 +20,7 @@ class EngineRunner:
         self.clock = engine.clock
         self.engine, self.shapes, self.samples = engine, shapes, Samples()
         self.frames, self.busy_s, self.asked, self.measuring = 0, 0.0, {}, False
+        self.texts = None  # request id -> tokens, where wanted
 
     def frame(self):
         start, requests = self.clock(), []
@@ -30,6 +31,8 @@ class EngineRunner:
             self.asked[first_id + i] = before
 
         def token(event):
+            if self.texts is not None and event.token_id >= 0:
+                self.texts.setdefault(event.request_id, []).append(event.token_id)
             now = before + self.clock() - start
             asked = self.asked.get(event.request_id)
             if asked is None or not self.measuring:
@@ -48,7 +51,7 @@ class EngineRunner:
         if self.measuring:
             self.samples.add(frame_ms=took * 1e3, chunk_ready_ms=report.chunk_ready_ms,
                              action_hz=self.shapes.horizon / took, tokens_per_s=report.tokens / took,
-                             live=len(self.engine.streams))
+                             live=len(self.engine.streams), advanced=report.rows)
         return report
 
     def fill(self):

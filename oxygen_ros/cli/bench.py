@@ -1,10 +1,11 @@
 """Measure the engine against its baselines and the machine's limits."""
 import argparse
+import importlib.util
 import json
 from pathlib import Path
 import sys
 
-SUITES = ('headline', 'scaling')
+SUITES = ('headline', 'ablation', 'scaling', 'deadline', 'drafting')
 
 
 def positive(text):
@@ -19,10 +20,14 @@ def add_arguments(parser):
     parser.add_argument('--suite', choices=SUITES, default='headline')
     parser.add_argument('--device', default='cpu', help='cpu or cuda')
     parser.add_argument('--dtype', choices=('bfloat16', 'float32'), default='bfloat16')
-    parser.add_argument('--rounds', type=positive, default=7, help='interleaved rounds; figures are their medians')
+    parser.add_argument('--rounds', type=positive, default=7,
+                        help='interleaved rounds, of whose figures medians are given; suite deadline: frames')
     parser.add_argument('--threads', type=int, default=0, help='CPU threads; 0: as many as torch takes')
     parser.add_argument('--clock', choices=('wall', 'cpu'), default='wall',
                         help='cpu: processor time of this process, for a busy machine; use it with --threads 1')
+    parser.add_argument('--tokens', type=positive, default=30,
+                        help='N, tokens of an answer; suites scaling and deadline have their own')
+    parser.add_argument('--no-memory', action='store_true', help='suite headline: do not measure memory')
     parser.add_argument('--json', type=Path, metavar='FILE', help='write the figures to FILE')
     parser.add_argument('--plot', type=Path, metavar='PNG', help='suite scaling: draw action rate against N')
 
@@ -42,16 +47,24 @@ def run(arguments):
         return 1
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
-    from oxygen_ros.bench import suites
+    if arguments.plot and importlib.util.find_spec('matplotlib') is None:
+        print("bench: --plot needs matplotlib; install it with pip install 'oxygen-ros[bench]'", file=sys.stderr)
+        return 1
+    from oxygen_ros.bench.bench import Options
+    suite = getattr(importlib.import_module(f'oxygen_ros.bench.{arguments.suite}'), arguments.suite)
 
     def progress(text):
         print(f'\r\033[K{text}', end='', file=sys.stderr, flush=True)
 
-    options = suites.Options(arguments.model, arguments.dtype, arguments.device, arguments.rounds, arguments.clock)
+    options = Options(arguments.model, arguments.dtype, arguments.device, arguments.rounds, arguments.clock,
+                      arguments.tokens, not arguments.no_memory)
     with torch.inference_mode():
-        result = getattr(suites, arguments.suite)(options, progress)
+        result = suite(options, progress)
     print(file=sys.stderr)
     if arguments.json:
         arguments.json.write_text(json.dumps(result, indent=1) + '\n')
+    if arguments.plot:
+        from oxygen_ros.bench.plot import plot_scaling
+        plot_scaling(result, arguments.plot)
     print(json.dumps(result, indent=1))
     return 0

@@ -31,7 +31,7 @@ class EngineConfig:
     may hold. `decode_rounds` is the number of decode rounds a frame in mode oxygen. `seed` and the frame id make the
     action noise. With `eos` off
     streams run to their length. `threads` is torch's thread count, 0 leaves it alone.
-    `pack` keeps the weights in the CPU kernel's own order.
+    `pack` keeps the weights in the CPU kernel's own order where they are too many for its caches.
     """
 
     mode: Mode = Mode.OXYGEN

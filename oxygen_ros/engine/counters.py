@@ -7,7 +7,8 @@ class Counters:
     """
     Sums since the engine was made; `live_streams`, `slots_used` and `blocks_used` are of this moment.
 
-    Of `drafted` tokens `accepted` proved right. `late_chunks` left after their deadline, where there is one.
+    `rows` sums the streams that each decode round advanced. Of `drafted` tokens `accepted` proved right.
+    `late_chunks` left after their deadline, where there is one.
     """
 
     frames: int = 0
@@ -15,6 +16,7 @@ class Counters:
     chunks: int = 0
     tokens: int = 0
     decode_rounds: int = 0
+    rows: int = 0
     drafted: int = 0
     accepted: int = 0
     late_chunks: int = 0

@@ -19,6 +19,10 @@ from oxygen_ros.engine.stream import Stream
 from oxygen_ros.model.time_condition import euler_times
 
 
+# Below this all weights stay in a CPU's caches, where the plain kernel has the smaller overhead.
+PACK_FROM_BYTES = 64 << 20
+
+
 class Engine:
     """
     Runs frames; used from one thread only.
@@ -44,7 +48,7 @@ class Engine:
         self.pool = KVPool(c, blocks, self.prefix_positions + c.horizon, config.slots, own, model.dtype,
                            model.device)
         rule = getattr(processor.profile, 'time_rule', 'lerobot')
-        self.tables = model.prepare(config.denoise_steps, rule, config.pack)
+        self.tables = model.prepare(config.denoise_steps, rule, config.pack and model.weight_bytes() >= PACK_FROM_BYTES)
         self.times = euler_times(config.denoise_steps, rule).to(model.device)
         self.mask = processor.profile.prefix_mask
         self.prefill_counter = PrefillCounter(model)
@@ -117,7 +121,7 @@ class Engine:
         images, prompt = self._to_device(inputs)
         frame_id = self._counters.frames
         self._counters.frames += 1
-        tokens_before, rounds_before = self._counters.tokens, self._counters.decode_rounds
+        before = replace(self._counters)
         self.language.drop_late(start)
         block = self._take_block()
         try:
@@ -162,8 +166,9 @@ class Engine:
             frame_id, frame_ms=(end - start) * 1e3, inputs_ms=(converted - start) * 1e3,
             vision_ms=(seen - converted) * 1e3, prefill_ms=(filled - seen) * 1e3, denoise_ms=(denoised - filled) * 1e3,
             decode_ms=(end - ready) * 1e3, chunk_ready_ms=(ready - start) * 1e3,
-            decode_rounds=self._counters.decode_rounds - rounds_before,
-            tokens=self._counters.tokens - tokens_before, request_ids=ids, refused=tuple(refused))
+            decode_rounds=self._counters.decode_rounds - before.decode_rounds,
+            tokens=self._counters.tokens - before.tokens, rows=self._counters.rows - before.rows,
+            request_ids=ids, refused=tuple(refused))
 
     def cancel(self, request_id, reason=FinishReason.CANCELLED):
         """End a live stream; its last event comes with the next frame or round. KeyError for an id that is not live."""

@@ -101,6 +101,7 @@ class LanguageBatch:
         """After the forward: `logits` are those of each stream's last pending token and of its draft, in order."""
         self._rounds += 1
         self.counters.decode_rounds += 1
+        self.counters.rows += len(streams)
         for stream in streams:
             stream.stored += len(stream.pending)
             stream.advanced = self._rounds

@@ -18,7 +18,8 @@ class FrameReport:
     """
     Stage times of one frame; `chunk_ready_ms` is from the frame's start until the chunk was handed over.
 
-    `request_ids` are those given to the frame's requests, in order, refused ones included.
+    `rows` sums the streams that each decode round advanced. `request_ids` are those given to the frame's requests, in
+    order, refused ones included.
     """
 
     frame_id: int
@@ -31,5 +32,6 @@ class FrameReport:
     chunk_ready_ms: float
     decode_rounds: int = 0
     tokens: int = 0
+    rows: int = 0
     request_ids: tuple[int, ...] = ()
     refused: tuple[Refusal, ...] = ()

@@ -6,6 +6,10 @@ import torch
 
 from oxygen_ros.__main__ import main
 from oxygen_ros.bench import cost
+from oxygen_ros.bench.bench import Options
+from oxygen_ros.bench.drafting import Answers
+from oxygen_ros.bench.memory import peak_bytes
+from oxygen_ros.bench.plot import plot_scaling
 from oxygen_ros.bench.reference import Reference
 from oxygen_ros.bench.workload import BenchProcessor, Shapes, observation, sized
 from oxygen_ros.engine.noise import action_noise
@@ -40,7 +44,8 @@ def test_counted_work_of_the_full_size_is_that_of_the_published_figures():
 
 def test_headline_writes_the_promised_keys(tmp_path, capsys):
     path = tmp_path / 'bench.json'
-    assert main(['bench', '--model', 'nano', '--rounds', '2', '--threads', '1', '--json', str(path)]) == 0
+    assert main(['bench', '--model', 'nano', '--rounds', '1', '--tokens', '5', '--threads', '1', '--dtype', 'float32',
+                 '--no-memory', '--json', str(path)]) == 0
     result = json.loads(path.read_text())
     assert result == json.loads(capsys.readouterr().out)
     assert {'suite', 'model', 'dtype', 'host', 'limits', 'modes', 'stages'} <= set(result)
@@ -50,7 +55,7 @@ def test_headline_writes_the_promised_keys(tmp_path, capsys):
             assert figures[key] > 0 and key + '_p99' in figures
         assert figures['chunk_horizon'] == 10
         assert figures['action_hz'] == pytest.approx(1e4 / figures['frame_ms'], rel=0.5)
-    assert result['modes']['oxygen']['live'] >= 28
+    assert result['modes']['oxygen']['live'] == 3
     for stage in ('vision', 'prefill', 'denoise', 'decode_round'):
         assert {'ms', 'ms_p99', 'bound_ms', 'efficiency'} <= set(result['stages'][stage])
 
@@ -61,3 +66,44 @@ def test_wrong_arguments_get_one_line(tmp_path, capsys):
     if not torch.cuda.is_available():
         assert main(['bench', '--device', 'cuda']) == 1
         assert 'no CUDA GPU is usable' in capsys.readouterr().err
+
+
+def test_drafting_suite_halves_the_rounds_and_keeps_every_text(tmp_path):
+    path = tmp_path / 'drafting.json'
+    assert main(['bench', '--model', 'nano', '--suite', 'drafting', '--rounds', '12', '--tokens', '16', '--threads',
+                 '1', '--dtype', 'float32', '--json', str(path)]) == 0
+    result = json.loads(path.read_text())
+    assert result['gain'] > 2
+    assert result['texts_compared'] > 3 and result['texts_equal'] == result['texts_compared']
+
+
+def test_deadline_suite_counts_misses_and_refusals(tmp_path):
+    path = tmp_path / 'deadline.json'
+    assert main(['bench', '--model', 'nano', '--suite', 'deadline', '--rounds', '8', '--threads', '1',
+                 '--dtype', 'float32', '--json', str(path)]) == 0
+    result = json.loads(path.read_text())
+    assert [run['tokens_per_answer'] for run in result['runs']] == [5, 200]
+    for run in result['runs']:
+        assert run['streams_started'] + run['streams_refused'] == 4 * 8
+    assert result['runs'][1]['streams_refused'] >= 4 * 8 - 32
+
+
+def test_answers_change_by_a_tenth():
+    answers = Answers(1000, 5000)
+    changed = [(answers.of(i) != answers.of(i + 1)).mean() for i in range(8)]
+    assert 0.07 < sum(changed) / len(changed) < 0.13
+
+
+def test_plot_is_a_png(tmp_path):
+    pytest.importorskip('matplotlib')
+    points = [{'mode': mode, 'tokens': n, 'action_hz': rate / n, 'chunk_horizon': 10}
+              for mode, rate in (('isolated', 9), ('oxygen_1', 30)) for n in (5, 30)]
+    plot_scaling({'points': points, 'model': 'mini', 'dtype': 'bfloat16', 'host': 'a machine'}, tmp_path / 'a.png')
+    assert (tmp_path / 'a.png').read_bytes().startswith(b'\x89PNG')
+
+
+def test_memory_of_a_mode_is_measured_in_a_process_of_its_own():
+    options = Options('nano', 'float32', 'cpu', 1, 'wall')
+    found = peak_bytes(options, 'oxygen')
+    if found:  # Linux
+        assert found['peak_bytes'] > found['pool_bytes'] > 1e6 and found['weight_bytes'] > 4e6
