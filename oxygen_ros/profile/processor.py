@@ -65,7 +65,7 @@ class Processor:
 
     def images(self, images):
         """View name -> uint8 [h, w, 3] mapping -> (float32 [V, 3, S, S], slot indices)."""
-        from oxygen_ros.convert.letterbox import letterbox
+        from oxygen_ros.convert.letterbox import letterbox  # needs torch, which the rest of a profile does not
         missing = [view for view in self.profile.required_views if view not in images]
         extra = [view for view in images if view not in self.profile.views]
         if missing or extra:

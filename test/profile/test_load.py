@@ -1,7 +1,10 @@
+import re
+
 import pytest
 import yaml
 
-from oxygen_ros.profile.load import load_profile, profile_names, profile_path, read_yaml
+from oxygen_ros.profile.load import KEYS, load_profile, profile_names, profile_path, read_yaml
+from oxygen_ros.share import config_folder
 
 BASE = read_yaml(profile_path('aloha_sim'))
 
@@ -73,3 +76,11 @@ def test_overrides_replace_keys_and_maps_can_be_given_as_ranges(tmp_path):
     assert profile.chunk_horizon == 10 and scale * 0.057 + offset == pytest.approx(1)
     assert sum(profile.delta) == 12 and not profile.delta[6]
     assert profile.suppressed == (('subtask', 300, 310), ('subtask', 5, 6))
+
+
+def test_every_key_is_documented_and_no_other():
+    text = (config_folder() / 'profiles' / 'README.md').read_text()
+    cells = [line.split('|')[1] for line in text.partition('## Keys')[2].splitlines() if line.startswith('| `')]
+    assert sorted(word for cell in cells for word in re.findall(r'`(\w+)`', cell)) == sorted(KEYS)
+    for name in profile_names():
+        assert f'`{name}.yaml`' in text

@@ -8,7 +8,6 @@ from oxygen_ros.profile.load import load_profile
 from oxygen_ros.profile.processor import Processor
 from oxygen_ros.profile.tokenizer import SMALL, Tokenizer
 
-pytest.importorskip('oxygen_ros.convert.letterbox')
 HOME = np.array([0, -.96, 1.16, 0, -.3, 0, .0224] * 2)
 PROFILE = load_profile('aloha_sim')
 
