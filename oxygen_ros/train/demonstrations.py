@@ -1,4 +1,9 @@
-"""Demonstrations of the block task: simulated, seen through the policy's own camera, kept in compressed shards."""
+"""
+Demonstrations of the block task: simulated, seen through the policy's own camera, kept in compressed shards.
+
+Shards from CORRECTION_SHARD on are driven by a policy and labelled by the expert, who needs no memory to say what would
+be right in any state: they teach the way back from the policy's own mistakes (DAgger, Ross et al. 2011).
+"""
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +22,7 @@ from oxygen_ros.sim.start import begin
 PHASES = ('reach', 'lower', 'close', 'lift', 'push', 'hold', 'return')
 EPISODES_A_SHARD = 100
 EVALUATION_SEED = 90_000_000  # seeds from here on are never trained on
+CORRECTION_SHARD = 500_000
 VALIDATION_SHARD = 800_000  # beside the run, to watch it
 FRAME_TICKS, TICK_STEPS = 5, 10  # a frame each 0.1 s, a command each 20 ms
 WEIGHTS = {'pick': 0.48, 'touch': 0.14, 'push_front': 0.15, 'push_back': 0.15, 'home': 0.08}
@@ -50,9 +56,14 @@ class Frames:
 
 
 class Recorder:
-    """Plays the expert, disturbed, and keeps what it saw and what would have been right."""
+    """
+    Plays the expert, disturbed, and keeps what it saw and what would have been right.
 
-    def __init__(self, image_size, horizon, dt_s, camera='tight'):
+    With `driver`, a function of (picture, positions, instruction) that gives set-points [H, 14], that is who drives.
+    """
+
+    def __init__(self, image_size, horizon, dt_s, camera='tight', driver=None):
+        self.driver = driver
         self.scene = Scene(Blocks())
         self.kinematics = ArmKinematics(self.scene.model)
         self.expert = Expert(self.kinematics, np.arange(horizon) * dt_s)
@@ -78,7 +89,10 @@ class Recorder:
         begin(self.scene, goal, seed, self.kinematics, WILD)
         judge = Judge(self.scene, goal)
         replan = int(random.choice([5, 10, 25, 45]))
-        calm = random.random() < 0.4
+        calm = self.driver is not None or random.random() < 0.4
+        text = goal.say(random)
+        if self.driver is not None:
+            replan = int(random.choice([10, 10, 20]))
         after = int(random.choice([15, 45]))
         frames, offset, plan, planned_at, left = [], np.zeros(6), None, 0, most_ticks
         for tick in range(most_ticks):
@@ -91,11 +105,13 @@ class Recorder:
                 frames.append((seen, self.scene.positions().copy(), now.rows, GOALS.index(goal),
                                PHASES.index(now.phase), [blocks[colour].position for colour in COLOURS], point, seed))
                 if plan is None or tick - planned_at >= replan:
-                    plan, planned_at = now, tick
+                    plan, planned_at = now.rows, tick
+                    if self.driver is not None:
+                        plan = self.driver(picture, self.scene.positions().copy(), text)
             if tick % 12 == 0:
                 offset = np.zeros(6) if calm else random.normal(0, 0.015, 6) * (random.random() < 0.5)
             since = (tick - planned_at) * 0.02
-            command = np.array([np.interp(since, self.expert.times_s, column) for column in plan.rows.T])
+            command = np.array([np.interp(since, self.expert.times_s, column) for column in plan.T])
             command[RIGHT][:6] += offset
             self.scene.command(command)
             self.scene.advance(TICK_STEPS)
@@ -120,8 +136,8 @@ def shard_path(folder, index):
     return Path(folder) / f'shard_{index:04d}.npz'
 
 
-def record(folder, indices, image_size, horizon, dt_s, progress=lambda indices: indices):
-    """Write the shards that are not there yet; `progress` wraps the iterable (tqdm)."""
+def record(folder, indices, image_size, horizon, dt_s, progress=lambda indices: indices, driver=None):
+    """Write the shards that are not there yet; `progress` wraps the iterable (tqdm), `driver` is Recorder's."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     recorder = None
@@ -129,7 +145,7 @@ def record(folder, indices, image_size, horizon, dt_s, progress=lambda indices: 
         for index in progress(list(indices)):
             if shard_path(folder, index).exists():
                 continue
-            recorder = recorder or Recorder(image_size, horizon, dt_s)
+            recorder = recorder or Recorder(image_size, horizon, dt_s, driver=driver)
             frames = recorder.shard(index)
             partial = folder / f'.shard_{index:04d}.npz'
             np.savez_compressed(partial, **vars(frames))
