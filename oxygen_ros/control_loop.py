@@ -5,17 +5,17 @@ import threading
 import time
 
 
-class Lateness:
-    """Newest lateness values of the ticks [ms], bounded."""
+class Durations:
+    """The newest of many durations, bounded."""
 
     def __init__(self, size=4096):
         self._values = deque(maxlen=size)
 
-    def add(self, late_ns):
-        self._values.append(late_ns / 1e6)
+    def add(self, duration_ns):
+        self._values.append(duration_ns / 1e6)
 
     def percentile(self, percent):
-        """Percentile in ms; 0.0 before the first tick."""
+        """Percentile in ms; 0.0 before the first."""
         values = sorted(list(self._values))
         return values[min(len(values) - 1, int(len(values) * percent / 100))] if values else 0.0
 
@@ -33,12 +33,14 @@ class ControlLoop:
     def __init__(self, controller, timeline, rate_hz, priority=0, publish=lambda tick: None):
         self.controller = controller
         self.timeline = timeline
-        self.late = Lateness()
+        self.late = Durations()  # of the ticks, behind their schedule
+        self.cost = Durations()  # of a whole tick, its calls and its publishing included
         self.ticks = 0
         self.lost = 0
         self.last = None  # newest Tick
         self.realtime = False
         self.failure = None
+        self.on_failure = lambda: None  # called in the control thread as its last act
         self.rate_hz = rate_hz
         self.publish = publish
         self._priority = priority
@@ -65,13 +67,14 @@ class ControlLoop:
 
     def tick(self):
         """Apply what was posted, tick once, publish."""
-        now_ns = self.timeline.now_ns()
+        begun_ns, now_ns = time.monotonic_ns(), self.timeline.now_ns()
         self.apply()
         tick = self.controller.tick(now_ns)
         if tick.command is not None:
             self.publish(tick)
         self.last = tick
         self.ticks += 1
+        self.cost.add(time.monotonic_ns() - begun_ns)
         return tick
 
     def apply(self):
@@ -113,7 +116,8 @@ class ControlLoop:
                 count += missed
                 self.tick()
         except Exception as error:
-            self.failure = error  # told by the node's housekeeping; the robot's controller keeps the last command
+            self.failure = error
+            self.on_failure()
 
     def _become_realtime(self):
         """Run before everything else on the machine where the system permits; this thread sleeps most of the time."""

@@ -72,6 +72,7 @@ def diagnostic_array(now_ns, name, state, detail, active, rates):
         'commanding' if moving else (loop.last.reason if loop.last else 'not started'),
         [('rate_hz', f'{loop.rate_hz:g}'), ('ticks', loop.ticks), ('ticks_lost', loop.lost),
          ('late_ms_p50', f'{loop.late.percentile(50):.3f}'), ('late_ms_p99', f'{loop.late.percentile(99):.3f}'),
+         ('tick_ms_p50', f'{loop.cost.percentile(50):.3f}'), ('tick_ms_p99', f'{loop.cost.percentile(99):.3f}'),
          ('realtime', loop.realtime), ('dry_run', active.dry_run)]
         + [(key, getattr(loop.controller.counters, key)) for key in CONTROL_COUNTERS])
     add('language', DiagnosticStatus.OK, f'{counters.live_streams} streams',

@@ -101,6 +101,7 @@ class OxygenNode(LifecycleNode):
         parts.runner.sinks, parts.loop.publish = speaker, speaker.command
         # In the engine's thread: the arm holds from the next tick on, housekeeping tells the rest.
         worker.on_failure = lambda error: parts.loop.post('stop', f'the engine failed: {sentence(error)}')
+        parts.loop.on_failure = lambda: self._hold(parts)
         self.parameters.configured = True
         gc.collect()
         gc.freeze()  # what was loaded stays, so the collector need not look at it during a tick
@@ -180,13 +181,17 @@ class OxygenNode(LifecycleNode):
             self.destroy_timer(self._tick_timer)
             self._tick_timer = None
         loop.apply()
-        hold = loop.controller.hold_command()
+        self._hold(parts)
         loop.controller.deactivate()
-        if hold is not None:
-            self._speaker.hold(hold)
         listener.close()
         parts.worker.pause()
         parts.worker.call(parts.runner.end)
+
+    def _hold(self, parts):
+        """Say the last command there will be, after which nothing moves: a velocity would go on without it."""
+        hold = parts.loop.controller.hold_command()
+        if hold is not None:
+            self._speaker.hold(hold)
 
     def _clean_up(self):
         parts, speaker = self._parts, self._speaker

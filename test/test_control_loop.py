@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from oxygen_ros import control_loop
-from oxygen_ros.control_loop import ControlLoop, Lateness
+from oxygen_ros.control_loop import ControlLoop, Durations
 
 
 class Recorder:
@@ -99,16 +99,17 @@ def test_periods_that_passed_without_a_tick_are_counted_and_not_made_up_for(monk
     assert clock.at[11] - clock.at[10] == 15_000_000
 
 
-def test_an_exception_in_a_tick_ends_the_loop_and_is_kept():
-    loop = loop_of(200.0)
+def test_an_exception_in_a_tick_ends_the_loop_is_kept_and_told():
+    loop, told = loop_of(200.0), []
+    loop.on_failure = lambda: told.append(1)
     loop.controller.tick = None
     loop.start()
     loop._thread.join(5)
-    assert isinstance(loop.failure, TypeError) and not loop.running
+    assert isinstance(loop.failure, TypeError) and not loop.running and told == [1]
 
 
-def test_lateness_is_bounded():
-    late = Lateness(size=10)
+def test_durations_are_bounded():
+    late = Durations(size=10)
     assert late.percentile(99) == 0.0
     for i in range(100):
         late.add(i * 1e6)

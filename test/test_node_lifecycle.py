@@ -1,4 +1,5 @@
 """Transitions, stops and failures of the node: whatever happens, the arm holds first."""
+from dataclasses import replace
 import threading
 
 from lifecycle_msgs.msg import Transition
@@ -212,6 +213,67 @@ def test_an_engine_that_hangs_holds_and_says_so(rig, monkeypatch):
     engines[0].frame_s = 0.0
     release.set()
     rig.until_running()
+
+
+class Swinging(FakeEngine):
+    """Moves every joint of the left arm at up to 1 rad/s, so that ending means braking."""
+
+    def run_frame(self, observation, requests, on_chunk, on_token):
+        def moved(chunk):
+            times_s = chunk.stamp_ns / 1e9 + np.arange(chunk.horizon) * chunk.dt_s
+            data = np.tile(START, (chunk.horizon, 1))
+            data[:, :6] += 0.2 * np.sin(5 * (times_s % 1000))[:, None]
+            on_chunk(replace(chunk, data=data))
+        return super().run_frame(observation, requests, moved, on_token)
+
+
+@pytest.mark.parametrize('how', ['deactivate', 'stop', 'empty instruction', 'control thread'])
+def test_a_moving_arm_is_brought_to_rest_within_its_limits(rig, monkeypatch, how):
+    monkeypatch.setattr(build, 'build_engine', lambda settings, profile, plan: Swinging(
+        profile.actions, profile.action_kind, profile.chunk_horizon, profile.dt_s))
+    rig.run()
+    rig.until(lambda: len(rig.commands) > 90, 'moving')
+    loop = rig.node._parts.loop
+    if how == 'deactivate':
+        rig.node.trigger_deactivate()
+        rig.until_state('inactive')
+    elif how == 'stop':
+        rig.call('stop')
+        rig.until_state('stopped')
+    elif how == 'empty instruction':
+        rig.instruction.publish(String(data=''))
+        rig.until_state('waiting')
+    else:
+        loop.controller.tick = None
+        rig.until_state('error')
+        assert 'the control thread failed' in rig.status.detail
+    rig.turn()
+    commands = np.array(rig.commands)
+    steps = np.diff(commands, axis=0)
+    period_s = 1 / 60
+    assert np.abs(steps).max() > 0.002  # it did move
+    assert (np.abs(steps) <= loop.controller.limits.velocity * period_s + 1e-9).all()
+    if how != 'control thread':
+        acceleration = np.abs(np.diff(steps, axis=0)) / period_s**2
+        assert (acceleration <= loop.controller.limits.acceleration * 1.01 + 1e-6).all()
+    assert not np.any(steps[-1])  # at rest
+    count = len(rig.commands)
+    rig.turn(60)
+    assert how == 'stop' or len(rig.commands) <= count + 60  # held, then silent
+    assert not np.any(np.diff(rig.commands[count - 1:], axis=0))
+
+
+def test_a_subscriber_that_dies_and_comes_back_disturbs_nobody(rig):
+    from std_msgs.msg import Float64MultiArray
+    rig.run()
+    other = rig.robot.create_subscription(Float64MultiArray, 'joint_command', lambda m: None, 1)
+    rig.turn(5)
+    rig.robot.destroy_subscription(other)
+    rig.turn(5)
+    heard = []
+    rig.robot.create_subscription(Float64MultiArray, 'joint_command', heard.append, 1)
+    rig.until(lambda: heard, 'commands')
+    assert rig.status.state == 'running'
 
 
 def test_an_error_in_a_callback_does_not_end_the_others(rig):
