@@ -7,7 +7,7 @@ from oxygen_ros.engine.fake import FakeEngine
 from oxygen_ros.profile.policy import load_policy, profile_for
 
 PLAIN = ('profile', 'checkpoint', 'tokenizer', 'random_weights', 'device', 'dtype')
-ENGINE = ('fake', 'mode', 'slots', 'decode_rounds', 'max_new_tokens', 'max_suffix_tokens', 'on_full', 'denoise_steps',
+ENGINE = ('fake', 'mode', 'slots', 'decode_rounds', 'ride', 'draft_tokens', 'deadline_s', 'max_new_tokens', 'max_suffix_tokens', 'on_full', 'denoise_steps',
           'seed', 'threads')
 RTC = ('enabled', 'max_weight', 'schedule', 'horizon_s', 'jacobian')
 
@@ -26,6 +26,9 @@ class EngineSettings:
     mode: str
     slots: int
     decode_rounds: int
+    ride: bool
+    draft_tokens: int
+    deadline_s: float
     max_new_tokens: int
     max_suffix_tokens: int
     on_full: str
@@ -81,7 +84,8 @@ def build_engine(settings, profile, plan=lambda: None):
     engine = Engine(model, processor, EngineConfig(
         mode=settings.mode, slots=settings.slots, max_prompt_tokens=profile.max_prompt_tokens,
         max_suffix_tokens=settings.max_suffix_tokens, max_new_tokens=settings.max_new_tokens,
-        decode_rounds=settings.decode_rounds, denoise_steps=settings.denoise_steps, seed=settings.seed,
+        decode_rounds=settings.decode_rounds, ride=settings.ride, draft_tokens=settings.draft_tokens,
+        deadline_s=settings.deadline_s, denoise_steps=settings.denoise_steps, seed=settings.seed,
         on_full=settings.on_full, dtype=settings.dtype, device=settings.device))
     if settings.rtc_enabled:
         engine.guide = RealTimeChunking(

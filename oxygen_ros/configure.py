@@ -124,8 +124,10 @@ def language_tasks(params, profile):
     if unknown:
         raise ValueError(f'parameter language.tasks names {unknown}, but profile {profile.name} has '
                          f'{sorted(suffixes)}')
-    return tuple(Task(name, suffixes[name], params[f'language.{name}.every_n_frames'],
-                      params[f'language.{name}.max_tokens']) for name in params['language.tasks'])
+    return tuple(
+        Task(name, suffixes[name], *(params[f'language.{name}.{setting}'] for setting in (
+            'every_n_frames', 'max_tokens', 'priority', 'within_s')))
+        for name in params['language.tasks'])
 
 
 def question(params, profile):
@@ -134,8 +136,8 @@ def question(params, profile):
     template = suffixes.get('question', suffixes.get('answer'))
     if template is None:
         return None
-    most = params['question.max_tokens']
-    return lambda text: LanguageRequest('question', suffix_text(template, text), most)
+    most, priority = params['question.max_tokens'], params['question.priority']
+    return lambda text: LanguageRequest('question', suffix_text(template, text), most, priority)
 
 
 def limits(params):

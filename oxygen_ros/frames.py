@@ -15,6 +15,8 @@ class Task:
     suffix: str
     every_n_frames: int = 1
     max_tokens: int = 32
+    priority: int = 0
+    within_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,8 @@ class FrameRunner:
         return Observation(stamp_ns, images, joints.payload, instruction.text, instruction.instruction_id)
 
     def _requests(self):
-        requests = [LanguageRequest(task.name, task.suffix, task.max_tokens) for task in self.tasks
+        requests = [LanguageRequest(task.name, task.suffix, task.max_tokens, task.priority, task.within_s)
+                    for task in self.tasks
                     if self._frames % task.every_n_frames == 0]
         with self._asking:
             while self._questions:

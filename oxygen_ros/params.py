@@ -87,6 +87,10 @@ TABLE = (
       choices=('oxygen', 'shared', 'isolated')),
     P('engine.slots', 'int', 4, 'Language streams that can live at once.', 1, 64),
     P('engine.decode_rounds', 'int', 2, 'Decode rounds a frame; every live stream gets a token in each.', 1, 256),
+    P('engine.ride', 'bool', False, 'The first decode round of a frame rides in the prefill.'),
+    P('engine.draft_tokens', 'int', 0, 'Tokens of an earlier answer that are verified in one round; 0: none.', 0, 64),
+    P('engine.deadline_s', 'double', 0.0, 'Aim for a chunk this often; language takes what is left. 0: rounds rule.',
+      0, 10),
     P('engine.max_new_tokens', 'int', 64, 'Longest text that a slot can hold.', 1, 1024),
     P('engine.max_suffix_tokens', 'int', 64, 'Longest question, in tokens, that a slot can hold.', 0, 1024),
     P('engine.on_full', 'string', 'refuse', 'What a text meets when every slot is taken.',
@@ -134,6 +138,9 @@ TABLE = (
     P('language.tasks', 'string[]', ('subtask',), 'Language tasks that run by themselves; [""]: none.', change=START),
     P('language.<task>.every_n_frames', 'int', 1, 'Ask for this text at each n-th frame.', 1, 10000, change=LIVE),
     P('language.<task>.max_tokens', 'int', 32, 'Longest text of this task.', 1, 512, change=LIVE),
+    P('language.<task>.priority', 'int', 0, 'Higher goes first where time is short.', -100, 100, change=LIVE),
+    P('language.<task>.within_s', 'double', 0.0, 'A text that takes longer is dropped; 0: never.', 0, 3600, change=LIVE),
+    P('question.priority', 'int', 1, 'As above, for answers.', -100, 100, change=LIVE),
     P('question.max_tokens', 'int', 32, 'Longest answer to a question.', 1, 512, change=LIVE),
 )
 del P
