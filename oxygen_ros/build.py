@@ -1,14 +1,16 @@
 """Profile, model and engine from the parameters; what needs torch is imported here, late, in the engine's thread."""
 from dataclasses import dataclass
 import os
+from pathlib import Path
 import sys
 
 from oxygen_ros.engine.fake import FakeEngine
 from oxygen_ros.profile.policy import load_policy, profile_for
 
 PLAIN = ('profile', 'checkpoint', 'tokenizer', 'random_weights', 'device', 'dtype')
-ENGINE = ('fake', 'mode', 'slots', 'decode_rounds', 'ride', 'draft_tokens', 'deadline_s', 'max_new_tokens', 'max_suffix_tokens', 'on_full', 'denoise_steps',
-          'seed', 'threads')
+NANO = Path(__file__).with_name('model') / 'nano.safetensors'  # comes with the package
+ENGINE = ('fake', 'mode', 'slots', 'decode_rounds', 'ride', 'draft_tokens', 'deadline_s', 'max_new_tokens',
+          'max_suffix_tokens', 'on_full', 'denoise_steps', 'seed', 'threads')
 RTC = ('enabled', 'max_weight', 'schedule', 'horizon_s', 'jacobian')
 
 
@@ -43,7 +45,10 @@ class EngineSettings:
 
     @classmethod
     def read(cls, params):
-        return cls(*(params[name] for name in PLAIN), *(params[f'engine.{name}'] for name in ENGINE),
+        plain = {name: params[name] for name in PLAIN}
+        if plain['checkpoint'] == 'nano':
+            plain['checkpoint'] = str(NANO)
+        return cls(*plain.values(), *(params[f'engine.{name}'] for name in ENGINE),
                    *(params[f'rtc.{name}'] for name in RTC))
 
     def thread_count(self):
@@ -52,7 +57,9 @@ class EngineSettings:
 
 
 def load_profile(settings):
-    """The Profile that the parameters name; ValueError or OSError with a sentence."""
+    """The Profile that the parameters name, `aloha_sim` for the package's own weights; raises with a sentence."""
+    if settings.checkpoint == str(NANO) and not settings.profile:
+        return profile_for('aloha_sim', settings.checkpoint)
     return profile_for(settings.profile, settings.checkpoint)
 
 

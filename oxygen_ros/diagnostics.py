@@ -74,7 +74,8 @@ def diagnostic_array(now_ns, name, state, detail, active, rates):
          ('late_ms_p50', f'{loop.late.percentile(50):.3f}'), ('late_ms_p99', f'{loop.late.percentile(99):.3f}'),
          ('tick_ms_p50', f'{loop.cost.percentile(50):.3f}'), ('tick_ms_p99', f'{loop.cost.percentile(99):.3f}'),
          ('realtime', loop.realtime), ('dry_run', active.dry_run)]
-        + [(key, getattr(loop.controller.counters, key)) for key in CONTROL_COUNTERS])
+        + [(key, getattr(loop.controller.counters, key)) for key in CONTROL_COUNTERS]
+        + [(key, f'{getattr(loop.controller.counters, key):.4f}') for key in ('boundary_gap', 'boundary_gap_max')])
     add('language', DiagnosticStatus.OK, f'{counters.live_streams} streams',
         (('texts_finished', active.runner.texts_finished), ('questions_refused', active.runner.questions_refused)))
     return message

@@ -76,7 +76,7 @@ TABLE = (
       0.00005, 0.01),
 
     P('profile', 'string', '', "The checkpoint's profile, a YAML file or a shipped name; empty: beside the weights."),
-    P('checkpoint', 'string', '', 'Folder or file of the weights.'),
+    P('checkpoint', 'string', '', 'Folder or file of the weights; nano: those of the package.'),
     P('tokenizer', 'string', '', 'Tokenizer file; empty: beside the weights, else the shipped one (nano, mini).'),
     P('random_weights', 'bool', False, 'Run without a checkpoint, on random weights: for timing, not for a task.'),
     P('device', 'string', 'cpu', 'Where torch runs: cpu, cuda, cuda:1 ...'),
@@ -139,7 +139,8 @@ TABLE = (
     P('language.<task>.every_n_frames', 'int', 1, 'Ask for this text at each n-th frame.', 1, 10000, change=LIVE),
     P('language.<task>.max_tokens', 'int', 32, 'Longest text of this task.', 1, 512, change=LIVE),
     P('language.<task>.priority', 'int', 0, 'Higher goes first where time is short.', -100, 100, change=LIVE),
-    P('language.<task>.within_s', 'double', 0.0, 'A text that takes longer is dropped; 0: never.', 0, 3600, change=LIVE),
+    P('language.<task>.within_s', 'double', 0.0, 'A text that takes longer is dropped; 0: never.', 0, 3600,
+      change=LIVE),
     P('question.priority', 'int', 1, 'As above, for answers.', -100, 100, change=LIVE),
     P('question.max_tokens', 'int', 32, 'Longest answer to a question.', 1, 512, change=LIVE),
 )

@@ -326,3 +326,9 @@ def test_shutdown_holds_first(rig):
     rig.until(lambda: rig.status.state == 'unconfigured', 'the end')
     np.testing.assert_allclose(rig.commands[-1], START, atol=1e-9)
     assert rig.node.finished
+
+
+@pytest.mark.parametrize('rig', [{f'limits__{joint}__{end}': sign * 0.005 for joint in ('left_elbow',)
+                                  for end, sign in (('lower', -1), ('upper', 1))}], indirect=True)
+def test_limits_in_other_units_than_the_checkpoint_are_refused(rig):
+    assert 'left_elbow' in rig.node.start() and 'units differ' in rig.node.problem
