@@ -16,6 +16,7 @@ from oxygen_ros.sim.instructions import COLOURS, Goal
 from oxygen_ros.sim.judge import Judge, RIGHT, suits
 from oxygen_ros.sim.kinematics import ArmKinematics
 from oxygen_ros.sim.questions import appears_at, ask, Facts, kind_of, place_of, right
+from oxygen_ros.sim.start import draw_start
 
 READY_S = 60.0
 HISTORY = 600  # moments of the scene kept to hold texts against what their picture showed
@@ -62,16 +63,17 @@ class TopicLoop:
         from oxygen_ros.msg import ActionChunk, LanguageToken
         from oxygen_ros.sim.executor import make_executor
         from oxygen_ros.sim.robot import Robot
-        self._rclpy, self._string, self._trigger = rclpy, String, Trigger
+        self._string, self._trigger = String, Trigger
         self.longest_s, self.questions = longest_s, questions
-        rclpy.init(args=['--ros-args'], signal_handler_options=SignalHandlerOptions.NO)
-        self._robot = Robot(parameter_overrides=[
+        self._context = context = rclpy.Context()
+        rclpy.init(args=['--ros-args'], context=context, signal_handler_options=SignalHandlerOptions.NO)
+        self._robot = Robot(context=context, parameter_overrides=[
             Parameter('task', value='blocks'), Parameter('cameras', value=['tight'])])
         self.scene = self._robot._body
         self._kinematics = ArmKinematics(self.scene.model)
-        self._executor = make_executor()
+        self._executor = make_executor(context)
         self._executor.add_node(self._robot)
-        self._node = rclpy.create_node('rollout')
+        self._node = rclpy.create_node('rollout', context=context)
         self._executor.add_node(self._node)
         self._instruction = self._node.create_publisher(String, 'instruction', 10)
         self._question = self._node.create_publisher(String, 'question', 10)
@@ -110,24 +112,26 @@ class TopicLoop:
         self._ended.set()
         self._thread.join()
         self._robot.close()
-        self._rclpy.try_shutdown()
+        self._node.destroy_node()
+        self._context.try_shutdown()
 
     def run(self, seed, goal, instruction=None):
         """Play one episode in real time; returns an Episode."""
         random = np.random.default_rng([seed, 3])
         text = instruction or goal.say(random)
         scene = self.scene
-        scene.observers.clear()
+        scene.observers = []
         scene.task.suits = lambda places: suits(places, goal)
         # Until the robot stands at its start again the node must not plan from where it stood.
         self._instruct('go home')
         if not self._robot._loop.reset(seed % (2 ** 31)):
             raise RuntimeError('the simulated robot does not answer')
+        self._place_arms(draw_start(np.random.default_rng([seed, 1]), self._kinematics, float(goal.kind == 'home')))
         watcher = Watcher(scene, self._kinematics, goal)
         self._call_reset()
         self._commands, self._texts, self._finished = [], {}, []
         chunks = self._chunks
-        scene.observers.append(watcher.look)
+        scene.observers = [watcher.look]
         began = time.monotonic()
         self._instruct(text)
         ask_at = sorted(random.uniform(0.2, 1.2, self.questions))
@@ -146,7 +150,7 @@ class TopicLoop:
         deadline = time.monotonic() + 2.0
         while sum(task != 'subtask' for task, *_ in self._finished) < len(asked) and time.monotonic() < deadline:
             time.sleep(0.02)
-        scene.observers.clear()
+        scene.observers = []
         answers, places = [], []
         for task, stamp_ns, said in self._finished:
             facts = watcher.facts(stamp_ns, goal)
@@ -162,6 +166,19 @@ class TopicLoop:
         rate = len(commands) / lasted
         return Episode(seed, goal.kind, watcher.success_at is not None, round(lasted * rate), lasted, made,
                        np.array(commands), rate, watcher.wrong, tuple(answers), tuple(places))
+
+    def _place_arms(self, positions):
+        """In the physics thread."""
+        placed = threading.Event()
+
+        def place():
+            self.scene.observers = []
+            self.scene.place_arms(positions)
+            placed.set()
+
+        self.scene.observers = [place]
+        if not placed.wait(10.0):
+            raise RuntimeError('the simulated robot stands still')
 
     def _spin(self):
         while not self._ended.is_set() and self._robot.failure is None:

@@ -1,7 +1,7 @@
 """The executor of the robot's callbacks."""
 
 
-def make_executor():
+def make_executor(context=None):
     """
     An EventsExecutor where rclpy has one, else a SingleThreadedExecutor; for `spin_once(timeout_sec=..)` in a loop.
 
@@ -11,5 +11,5 @@ def make_executor():
         from rclpy.experimental.events_executor import EventsExecutor
     except ImportError:
         from rclpy.executors import SingleThreadedExecutor
-        return SingleThreadedExecutor()
-    return EventsExecutor()
+        return SingleThreadedExecutor(context=context)
+    return EventsExecutor(context=context)
