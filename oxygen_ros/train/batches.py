@@ -28,6 +28,7 @@ class Batches:
         self.camera_noise = camera_noise
         self.numbers = tuple(tokenizer.encode(f' {i}')[0] for i in range(NUMBERS))
         self.places = tuple(tokenizer.encode(f'<loc{i:02d}>')[0] for i in range(STEPS))
+        self.colour_words = tuple(tokenizer.encode(f' {colour}')[0] for colour in COLOURS)
         before, after = profile.prompt.split('{state}')
         self._tail = tokenizer.encode(after)
         # "State: 1 2" and the number pieces hold their own leading space.

@@ -23,24 +23,27 @@ class Places:
 class Helpers(nn.Module):
     """
     Which image token shows which block, and where in it; which shows the instruction's block, told half way up the
-    trunk so that the layers above can use it; and at the prompt's end, where that is.
+    trunk so that the layers above can use it; at the prompt's end, where that is; and at every word for a colour, told
+    half way up too, where the block of that colour is. `colours` are those words' token ids.
     """
 
-    def __init__(self, model):
+    def __init__(self, model, colours):
         super().__init__()
         config = model.config
         width, self.side = config.trunk_width, config.image_size // config.patch
         self.named = nn.Linear(width, 1)
         self.shows = nn.Linear(width, 3 * len(COLOURS))
         self.points = nn.Linear(width, 2)
+        self.words = nn.Linear(width, 2)
+        self.colours = tuple(colours)
         self._half_way = None
         model.trunk.layers[max(config.depth // 2 - 1, 0)].register_forward_hook(self._keep)
 
     def _keep(self, layer, inputs, output):
         self._half_way = output
 
-    def forward(self, output, places):
-        """The helpers' loss, a scalar, of a TrainingOutput with one view."""
+    def forward(self, batch, output, places):
+        """The helpers' loss, a scalar, of a TrainingBatch and its TrainingOutput with one view."""
         found = self.shows(output.image).unflatten(-1, (len(COLOURS), 3))  # [B, N, 3, (shown, row, column)]
         scaled = places.blocks.clamp(0, 1 - 1e-4) * self.side
         cell = scaled.long()
@@ -48,11 +51,20 @@ class Helpers(nn.Module):
         shown = F.cross_entropy(found[..., 0].transpose(1, 2).flatten(0, 1), wanted.flatten())
         at = found[..., 1:].gather(1, wanted[:, None, :, None].expand(-1, 1, -1, 2))[:, 0]  # [B, 3, 2]
         inside = F.smooth_l1_loss(at, scaled - cell - 0.5, beta=0.1)
+        text = torch.cat((batch.prompt, batch.answer), 1)
+        rows = self._half_way[:, self.side ** 2:]
+        word = 0.0
+        for colour, token in enumerate(self.colours):
+            sample, position = torch.nonzero(text == token, as_tuple=True)
+            if len(sample):
+                said = 4 * (places.blocks[sample, colour] - 0.5)
+                word = word + F.smooth_l1_loss(self.words(rows[sample, position]), said, beta=0.1)
+        word = word / len(self.colours)
         named = places.target >= 0
         if not named.any():
-            return 0.3 * shown + inside
+            return 0.3 * shown + inside + word
         marks = self.named(self._half_way[named, :self.side ** 2])[..., 0]  # [B, N]
         mark = F.cross_entropy(marks, wanted[named, places.target[named]])
         aim = places.blocks[named, places.target[named]] - 0.5
         point = F.smooth_l1_loss(self.points(output.last)[named], 4 * aim, beta=0.1)
-        return 0.3 * shown + inside + point + 0.5 * mark
+        return 0.3 * shown + inside + point + 0.5 * mark + word

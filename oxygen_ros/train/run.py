@@ -58,7 +58,7 @@ class Run:
             self.model.load_tensors(begin_with)
         self.model.requires_grad_(True)
         torch.manual_seed(config.seed)
-        self.helpers = Helpers(self.model)
+        self.helpers = Helpers(self.model, batches.colour_words)
         learned = [*self.model.parameters(), *self.helpers.parameters()]
         matrices = [p for p in learned if p.dim() > 1]
         others = [p for p in learned if p.dim() <= 1]
@@ -126,7 +126,7 @@ class Run:
         output = training_forward(self.model, batch, text_rows_only=True)
         now = losses(batch, output, self.batches.places, self.column_weight)
         self.optimiser.zero_grad()
-        (now.total + self.config.help * self.helpers(output, self.batches.places_of(rows))).backward()
+        (now.total + self.config.help * self.helpers(batch, output, self.batches.places_of(rows))).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip, foreach=True)
         self.optimiser.step()
         keep = min(config.average, (self.step + 1) / (self.step + 10))

@@ -5,7 +5,8 @@ from torch import nn
 
 from oxygen_ros.train.helpers import Helpers, Places
 
-SIDE, WIDTH = 4, 12
+SIDE, WIDTH, COLOURS = 4, 12, (101, 102, 103)
+BATCH = SimpleNamespace(prompt=torch.tensor([[2, 102, 5]]), answer=torch.zeros(1, 0, dtype=torch.long))
 
 
 def helpers_with(half_way):
@@ -14,7 +15,7 @@ def helpers_with(half_way):
     model = SimpleNamespace(config=SimpleNamespace(trunk_width=WIDTH, image_size=56, patch=14, depth=4),
                             trunk=SimpleNamespace(layers=layers))
     torch.manual_seed(0)
-    helpers = Helpers(model)
+    helpers = Helpers(model, COLOURS)
     layers[1](half_way)
     return helpers
 
@@ -26,25 +27,31 @@ def test_the_loss_is_small_only_where_the_heads_name_the_true_places():
         inside = places.blocks[0, colour] * SIDE - torch.tensor([row, column]) - 0.5
         image[0, row * SIDE + column, 3 * colour:3 * colour + 3] = torch.tensor([12.0, *inside])
     marked[0, 2 * SIDE + 1, 0] = 12.0
+    marked[0, SIDE * SIDE + 1, :2] = 4 * (places.blocks[0, 1] - 0.5)  # the word for the second colour
     last = torch.zeros(1, WIDTH)
     last[0, :2] = 4 * (places.blocks[0, 1] - 0.5)
 
     @torch.no_grad()
     def loss(image, marked, last):
         helpers = helpers_with(marked)
-        for layer, rows in ((helpers.shows, 9), (helpers.points, 2), (helpers.named, 1)):
+        for layer, rows in ((helpers.shows, 9), (helpers.points, 2), (helpers.named, 1), (helpers.words, 2)):
             layer.weight.zero_(), layer.bias.zero_()
             layer.weight[:rows, :rows] = torch.eye(rows)
-        return helpers(SimpleNamespace(image=image, last=last), places)
+        return helpers(BATCH, SimpleNamespace(image=image, last=last), places)
 
     right = loss(image, marked, last)
     assert right < 1e-2
     assert loss(image.roll(1, 1), marked, last) > 1
     assert loss(image, marked.roll(1, 1), last) > 1
+    unsaid = marked.clone()
+    unsaid[0, SIDE * SIDE + 1] = 0.0
+    assert loss(image, unsaid, last) > 0.1
     assert loss(image, marked, last.roll(1, 1)) > 0.3
 
 
 def test_a_batch_without_any_named_block_has_a_finite_loss():
     helpers = helpers_with(torch.randn(2, 20, WIDTH))
     places = Places(torch.rand(2, 3, 2), torch.tensor([-1, -1]))
-    assert torch.isfinite(helpers(SimpleNamespace(image=torch.randn(2, 16, WIDTH), last=torch.randn(2, WIDTH)), places))
+    batch = SimpleNamespace(prompt=torch.zeros(2, 4, dtype=torch.long), answer=torch.zeros(2, 0, dtype=torch.long))
+    output = SimpleNamespace(image=torch.randn(2, 16, WIDTH), last=torch.randn(2, WIDTH))
+    assert torch.isfinite(helpers(batch, output, places))
