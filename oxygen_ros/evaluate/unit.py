@@ -49,8 +49,10 @@ class Unit:
     curves: bool = True
 
     def parameters(self):
-        return FileParameters(self.config, {**dict(self.overrides), 'engine.mode': self.mode, 'engine.seed': self.seed,
-                                            'engine.threads': self.threads})
+        """The file's parameters for this unit; no deadline, because that would let a clock choose the decode rounds."""
+        return FileParameters(self.config, {
+            **dict(self.overrides), 'engine.mode': self.mode, 'engine.seed': self.seed, 'engine.threads': self.threads,
+            'engine.deadline_s': 0.0})
 
 
 class BagTime:
