@@ -10,6 +10,7 @@ import math
 import numpy as np
 import torch
 
+from oxygen_ros.control.chunk_buffer import PositionPath
 from oxygen_ros.engine.chunk import ActionKind
 from oxygen_ros.engine.guidance import Frozen, Guidance, prefix_weights, Schedule
 
@@ -44,7 +45,8 @@ def executed_at(chunk, stamp_ns, dt_s, rows):
     """
     What a chunk says for the times `stamp + i * dt`, [n, J] with n <= rows: as far as it reaches, from its first row.
 
-    Positions are interpolated, velocities and deltas are those of the step that is running: neither is resampled.
+    Positions are interpolated as the controller does it, velocities and deltas are those of the step that is running:
+    they are not resampled.
     """
     place = ((stamp_ns - chunk.stamp_ns) / 1e9 + np.arange(rows) * dt_s) / chunk.dt_s
     last = chunk.horizon - 1
@@ -53,9 +55,11 @@ def executed_at(chunk, stamp_ns, dt_s, rows):
                                       else place < chunk.horizon - 1e-6)]
     if chunk.kind is not ActionKind.JOINT_POSITION:
         return chunk.data[np.floor(place + 1e-6).astype(int).clip(0, last)]
-    row = np.floor(place).astype(int).clip(0, max(last - 1, 0))
-    share = np.clip(place - row, 0, 1)[:, None]
-    return chunk.data[row] * (1 - share) + chunk.data[np.minimum(row + 1, last)] * share
+    path, slope = PositionPath(chunk), np.zeros(chunk.data.shape[1])
+    values = np.zeros((len(place), len(slope)))
+    for i, value in enumerate(values):
+        path.sample(chunk.stamp_ns + place[i] * path.dt_ns, value, slope)
+    return values
 
 
 class RealTimeChunking:
