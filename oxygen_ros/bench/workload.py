@@ -7,7 +7,7 @@ import numpy as np
 from oxygen_ros.engine.chunk import ActionChunk, ActionKind
 from oxygen_ros.engine.observation import Observation
 from oxygen_ros.model.config import CONFIGS
-from oxygen_ros.profile.profile import PrefixMask
+from oxygen_ros.profile.profile import VIEWS, PrefixMask
 
 JOINTS = tuple(f'joint_{i}' for i in range(7))
 
@@ -51,7 +51,8 @@ class BenchProcessor:
     suppressed = {}
 
     def __init__(self, config, shapes, mask=PrefixMask.BIDIRECTIONAL):
-        self.profile = SimpleNamespace(prefix_mask=mask)
+        views = VIEWS[:shapes.views]
+        self.profile = SimpleNamespace(prefix_mask=mask, views=views, required_views=views)
         self.shapes, self.config = shapes, config
         random = np.random.default_rng(0)
         size = (4, 3, 3, config.image_size, config.image_size)

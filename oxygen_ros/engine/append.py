@@ -1,7 +1,10 @@
 """Appending tokens to streams: which row belongs where, and attention over shared prefix and own keys."""
+from dataclasses import dataclass
+
 import torch
 
 from oxygen_ros.model.attention import MASKED, group_scores
+from oxygen_ros.model.transfer import to_device
 
 
 class Append:
@@ -14,16 +17,19 @@ class Append:
     count: the last `wanted_counts[i]` of each stream, in the order of `streams`.
     """
 
-    def __init__(self, pool, streams, pending, wanted_counts):
+    def __init__(self, pool, streams, pending, wanted_counts, extent=None):
+        """`extent` pads rows, groups and keys to fixed sizes; without one they are what the streams need."""
         self.pool = pool
         self.device = pool.prefix.device
         capacity = pool.slots.shape[3]
         # In the order of blocks, a batch with one row a block needs no regrouping of the long score rows.
         order = sorted(range(len(streams)), key=lambda i: (streams[i].block, streams[i].slot))
-        blocks, slots = [s.block for s in streams], [s.slot for s in streams]
-        self.blocks, self.slots = slice(min(blocks), max(blocks) + 1), slice(min(slots), max(slots) + 1)
+        if extent is None:
+            blocks, slots = [s.block for s in streams], [s.slot for s in streams]
+            self.blocks, self.slots = slice(min(blocks), max(blocks) + 1), slice(min(slots), max(slots) + 1)
+        else:
+            self.blocks, self.slots = slice(0, pool.prefix.shape[2]), slice(0, pool.slots.shape[2])
         filled = [0] * (self.blocks.stop - self.blocks.start)
-        widest = max(len(new) for new in pending)
         tokens, positions, cells, in_block, in_slot, lengths, own = [], [], [], [], [], [], []
         ends = [0] * len(streams)
         for i in order:
@@ -34,24 +40,42 @@ class Append:
                 positions.append(stream.prefix_length + stream.stored + j)
                 cells.append(stream.slot * capacity + stream.stored + j)
                 in_block.append((group, filled[group] + j))
-                in_slot.append((stream.slot - self.slots.start) * widest + j)
+                in_slot.append((stream.slot - self.slots.start, j))
                 lengths.append(stream.prefix_length)
                 own.append(stream.stored + j + 1)
             filled[group] += len(new)
             ends[i] = len(tokens)
-        rows = max(filled)
-        in_block = [group * rows + row for group, row in in_block]
-        index = torch.tensor([tokens, positions, cells, in_block, in_slot])
-        self.tokens, self.positions, self.cells, in_block, in_slot = index.to(self.device)
+        self.rows, widest, deepest = len(tokens), max(map(len, pending), default=0), max(filled)
+        self.keys, self.own = max(lengths, default=0), max(own, default=0)
         wanted = [row for end, count in zip(ends, wanted_counts) for row in range(end - count, end)]
-        self.wanted = torch.tensor(wanted).to(self.device)
-        self.by_block = Groups(len(filled), rows, in_block, len(filled) * rows == len(tokens))
-        self.by_slot = Groups(self.slots.stop - self.slots.start, widest, in_slot, False)
-        self.keys, self.own = max(lengths), max(own)
+        if extent is not None:
+            if self.rows > extent.rows or deepest > extent.per_block or widest > extent.per_slot:
+                raise ValueError(f'{self.rows} rows, {deepest} a block and {widest} a slot do not fit {extent}')
+            deepest, widest = extent.per_block, extent.per_slot
+            self.keys, self.own = extent.keys, capacity
+            # A spare row writes to the spare slot and reads what row 0 reads; nobody looks at its result.
+            spare = extent.rows - self.rows
+            tokens += [0] * spare
+            positions += [0] * spare
+            cells += [(pool.slots.shape[2] - 1) * capacity] * spare
+            lengths += [1] * spare
+            own += [1] * spare
+            wanted += [0] * (extent.rows - len(wanted))
+        self.tokens, self.positions, self.cells = to_device(torch.tensor([tokens, positions, cells]), self.device)
+        self.wanted = to_device(torch.tensor(wanted), self.device)
+        self.by_block = Groups(len(filled), deepest, in_block, len(tokens), self.device)
+        self.by_slot = Groups(self.slots.stop - self.slots.start, widest, in_slot, len(tokens), self.device)
         key, own_key = torch.arange(self.keys), torch.arange(self.own)
         hidden = torch.cat((key >= torch.tensor(lengths)[:, None], own_key >= torch.tensor(own)[:, None]), 1)
         bias = torch.zeros(hidden.shape).masked_fill_(hidden, MASKED)[:, None]
-        self.bias = bias.to(self.device, pool.prefix.dtype)  # [M, 1, N + C]
+        self.bias = to_device(bias.to(pool.prefix.dtype), self.device)  # [M, 1, N + C]
+
+    def copy_(self, other):
+        """Take another append of the same extent into the tensors of this one."""
+        for name in ('tokens', 'positions', 'cells', 'wanted', 'bias'):
+            getattr(self, name).copy_(getattr(other, name), non_blocking=True)
+        self.by_block.copy_(other.by_block)
+        self.by_slot.copy_(other.by_slot)
 
     def attend(self, layer, q, k, v):
         """`q [M, heads, D]`, `k, v [M, D]` -> `[M, heads * D]`; stores the new keys first."""
@@ -69,11 +93,38 @@ class Append:
         return out.view(rows, heads * dim)
 
 
-class Groups:
-    """How flat rows lie in `groups` padded groups of `rows` each; `index [M]` is each row's place."""
+@dataclass(frozen=True)
+class Extent:
+    """Fixed sizes of an append: rows, rows a prefix block, rows a slot, and prefix keys looked at."""
 
-    def __init__(self, groups, rows, index, in_order):
-        self.groups, self.rows, self.index, self.in_order = groups, rows, index, in_order
+    rows: int
+    per_block: int
+    per_slot: int
+    keys: int
+
+
+class Groups:
+    """
+    How flat rows lie in `groups` padded groups of `rows` each.
+
+    `places [(group, row)]` of the first rows; `index [count]` is each row's place, `taken [groups * rows]` the row at
+    each place, 0 where there is none.
+    """
+
+    def __init__(self, groups, rows, places, count, device):
+        self.groups, self.rows = groups, rows
+        index = [group * rows + row for group, row in places]
+        taken = [0] * (groups * rows)
+        for row, place in enumerate(index):
+            taken[place] = row
+        self.in_order = count == groups * rows and index == list(range(count))
+        self.index = to_device(torch.tensor(index + [0] * (count - len(index))), device)
+        self.taken = to_device(torch.tensor(taken), device)
+
+    def copy_(self, other):
+        self.index.copy_(other.index, non_blocking=True)
+        self.taken.copy_(other.taken, non_blocking=True)
+        self.in_order = False
 
     def scores(self, q, keys):
         """`q [M, heads, D]` over `keys [G, N, D]` -> `[M, heads, N]`."""
@@ -87,6 +138,5 @@ class Groups:
 
     def _group(self, x):
         """`[M, heads, X] -> [G, rows * heads, X]`."""
-        if not self.in_order:
-            x = x.new_zeros(self.groups * self.rows, *x.shape[1:]).index_copy_(0, self.index, x)
+        x = x if self.in_order else x[self.taken]
         return x.reshape(self.groups, self.rows * x.shape[1], x.shape[2])

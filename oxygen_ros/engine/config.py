@@ -31,7 +31,8 @@ class EngineConfig:
     may hold. `decode_rounds` is the number of decode rounds a frame in mode oxygen. `seed` and the frame id make the
     action noise. With `eos` off
     streams run to their length. `threads` is torch's thread count, 0 leaves it alone.
-    `pack` keeps the weights in the CPU kernel's own order where they are too many for its caches.
+    `pack` keeps the weights in the CPU kernel's own order where they are too many for its caches. `static`
+    runs every stage in fixed shapes at fixed addresses, which CUDA graphs need; None: on a GPU only.
     """
 
     mode: Mode = Mode.OXYGEN
@@ -54,6 +55,7 @@ class EngineConfig:
     device: str = 'cpu'
     threads: int = 0
     pack: bool = True
+    static: bool | None = None
 
     def __post_init__(self):
         object.__setattr__(self, 'mode', Mode(self.mode))
@@ -68,6 +70,10 @@ class EngineConfig:
             raise ValueError('prefix_blocks must be 0 or at least 2: one for the frame at work and one for a stream')
         if self.dtype not in ('float32', 'bfloat16'):
             raise ValueError(f'dtype must be float32 or bfloat16, got {self.dtype}')
+
+    @property
+    def in_fixed_shapes(self):
+        return self.device.startswith('cuda') if self.static is None else self.static
 
     @property
     def blocks(self):

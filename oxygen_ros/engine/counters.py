@@ -7,7 +7,8 @@ class Counters:
     """
     Sums since the engine was made; `live_streams`, `slots_used` and `blocks_used` are of this moment.
 
-    `rows` sums the streams that each decode round advanced. Of `drafted` tokens `accepted` proved right.
+    `rows` sums the streams that each decode round advanced. `captures` counts the computations prepared in fixed
+    shapes, `eager_rounds` the rounds that fitted none of them. Of `drafted` tokens `accepted` proved right.
     `late_chunks` left after their deadline, where there is one.
     """
 
@@ -17,6 +18,8 @@ class Counters:
     tokens: int = 0
     decode_rounds: int = 0
     rows: int = 0
+    eager_rounds: int = 0
+    captures: int = 0
     drafted: int = 0
     accepted: int = 0
     late_chunks: int = 0
@@ -54,6 +57,11 @@ class PrefillCounter:
 
     def _trunk(self, layer, inputs, output):
         self.trunk_runs += inputs[1].start == 0
+
+    def replayed(self):
+        """A captured prefill ran: hooks see the capture only."""
+        self.vision_runs += 1
+        self.trunk_runs += 1
 
     def close(self):
         for handle in self._handles:

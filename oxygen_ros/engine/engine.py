@@ -15,8 +15,11 @@ from oxygen_ros.engine.language import LanguageBatch, Source
 from oxygen_ros.engine.noise import action_noise
 from oxygen_ros.engine.report import FrameReport
 from oxygen_ros.engine.request import FinishReason
+from oxygen_ros.engine.stage_times import StageTimes
+from oxygen_ros.engine.static_paths import StaticPaths
 from oxygen_ros.engine.stream import Stream
 from oxygen_ros.model.time_condition import euler_times
+from oxygen_ros.model.transfer import to_device
 
 
 # Below this all weights stay in a CPU's caches, where the plain kernel has the smaller overhead.
@@ -46,7 +49,7 @@ class Engine:
         self.hierarchy = Hierarchy() if getattr(processor.profile, 'high_level_prompt', '') else None
         blocks = config.blocks + (self.hierarchy is not None)  # the second prefix of a frame that asks for a subtask
         self.pool = KVPool(c, blocks, self.prefix_positions + c.horizon, config.slots, own, model.dtype,
-                           model.device)
+                           model.device, spare_slot=config.in_fixed_shapes)
         rule = getattr(processor.profile, 'time_rule', 'lerobot')
         self.tables = model.prepare(config.denoise_steps, rule, config.pack and model.weight_bytes() >= PACK_FROM_BYTES)
         self.times = euler_times(config.denoise_steps, rule).to(model.device)
@@ -56,6 +59,7 @@ class Engine:
         self._counters = Counters(slots_total=config.slots, blocks_total=blocks, pool_bytes=self.pool.bytes)
         self.language = LanguageBatch(model, self.pool, processor, config, self._counters)
         self.deadline = DeadlineController(config.deadline_s)
+        self.static = None  # StaticPaths, made in warm_up
         self.chunk_left_s = None  # when the last chunk left, on the engine's clock
         self._next_request = 1
         if config.threads:
@@ -99,6 +103,8 @@ class Engine:
         self.model.extend(append.tokens, append.positions, append.attend)
         self.pool.release_slot(slot)
         self.pool.release_block(block)
+        if self.config.in_fixed_shapes and self.static is None:
+            self._make_static()
         self.prefill_counter.vision_runs, self.prefill_counter.trunk_runs = before
 
     @torch.inference_mode()
@@ -109,7 +115,8 @@ class Engine:
         Raises ValueError where the observation does not fit the profile; then nothing has changed. `cancel` may be
         called from the callbacks.
         """
-        start = self.clock()
+        times = StageTimes(self.clock, self.model.device)
+        start = times.mark('start')
         told = observation
         if self.hierarchy is not None:
             observation = self.hierarchy.for_actions(told)
@@ -125,17 +132,17 @@ class Engine:
         self.language.drop_late(start)
         block = self._take_block()
         try:
-            converted = self.clock()
-            image_tokens = self.model.embed_images(images)
-            seen = self.clock()
-            length = len(image_tokens) + len(prompt)
-            hidden, riders = self._prefill(image_tokens, prompt, block)
-            filled = self.clock()
-            actions = self._denoise(observation, frame_id, block, length)
+            times.mark('converted')
+            image_tokens = self.model.embed_images(images) if self.static is None else None
+            times.mark('seen')
+            length = len(images) * self.model.config.image_tokens + len(prompt)
+            hidden, riders = self._prefill(images, image_tokens, prompt, block)
+            times.mark('filled')
+            actions = self._denoise(observation, frame_id, block, len(images), len(prompt))
             chunk = self.processor.chunk(actions.float().cpu().numpy(), observation, frame_id)
-            denoised = self.clock()
+            times.mark('denoised')
             on_chunk(chunk)
-            ready = self.clock()
+            ready = times.mark('ready')
             self._counters.chunks += 1
             self._note_chunk(start, ready)
 
@@ -148,10 +155,11 @@ class Engine:
             refused = []
             for request_id, request in zip(ids, requests):
                 if self.config.mode is Mode.ISOLATED:
-                    hidden, _ = self._prefill(self.model.embed_images(images), prompt, block)
+                    again = self.model.embed_images(images) if self.static is None else None
+                    hidden, _ = self._prefill(images, again, prompt, block)
                 source = Source(observation.stamp_ns, frame_id, block, length, hidden, start)
                 if self.hierarchy is not None and self.hierarchy.wants(request):
-                    refused += self._admit_subtask(request_id, request, source, told, image_tokens, on_token)
+                    refused += self._admit_subtask(request_id, request, source, told, images, image_tokens, on_token)
                 else:
                     refused += self.language.admit(request_id, request, source, on_token)
                 while self.config.mode is not Mode.OXYGEN and request_id in self.streams:
@@ -161,11 +169,12 @@ class Engine:
         if self.config.mode is Mode.OXYGEN:
             self._decode(self.config.decode_rounds - (self.config.ride and self.config.decode_rounds > 0), on_token)
         self.language.flush(on_token)
-        end = self.clock()
+        end = times.mark('end')
         return FrameReport(
-            frame_id, frame_ms=(end - start) * 1e3, inputs_ms=(converted - start) * 1e3,
-            vision_ms=(seen - converted) * 1e3, prefill_ms=(filled - seen) * 1e3, denoise_ms=(denoised - filled) * 1e3,
-            decode_ms=(end - ready) * 1e3, chunk_ready_ms=(ready - start) * 1e3,
+            frame_id, frame_ms=(end - start) * 1e3, inputs_ms=times.ms('start', 'converted'),
+            vision_ms=times.ms('converted', 'seen'), prefill_ms=times.ms('seen', 'filled'),
+            denoise_ms=times.ms('filled', 'denoised'), decode_ms=times.ms('ready', 'end'),
+            chunk_ready_ms=(ready - start) * 1e3,
             decode_rounds=self._counters.decode_rounds - before.decode_rounds,
             tokens=self._counters.tokens - before.tokens, rows=self._counters.rows - before.rows,
             request_ids=ids, refused=tuple(refused))
@@ -198,8 +207,9 @@ class Engine:
         self.prefill_counter.close()
 
     def _to_device(self, inputs):
-        return (torch.as_tensor(inputs.images).to(self.model.device, torch.float32),
-                torch.as_tensor(inputs.prompt_tokens).to(self.model.device))
+        device = self.model.device
+        return (to_device(torch.as_tensor(inputs.images, dtype=torch.float32), device),
+                to_device(torch.as_tensor(inputs.prompt_tokens), device))
 
     def _take_block(self):
         """A prefix block for the frame at work; the oldest streams make room where none is free."""
@@ -207,35 +217,56 @@ class Engine:
             self.language.drop_oldest()
         return self.pool.take_block()
 
-    def _prefill(self, image_tokens, prompt, block):
+    def _prefill(self, images, image_tokens, prompt, block):
         """Fill the block -> the last row's hidden `[1, W]`, and what the riding round needs or None."""
+        streams = list(self.streams.values()) if self.config.ride and self.config.decode_rounds else []
+        append, drafts, extent = self.language.prepare(streams) if streams else (None, None, None)
+        if self.static is not None and (append is None or extent is not None):
+            run = self.static.prefills[len(images), self.static.bucket(len(prompt)), extent]
+            hidden, logits = run(images, prompt, block, append)
+            if run.replay.graph is not None:
+                self.prefill_counter.replayed()
+            return hidden, (streams, drafts, logits) if streams else None
+        if image_tokens is None:
+            image_tokens = self.model.embed_images(images)
         rows = slice(-1, None) if self.config.trim_last_layer else slice(None)
-        kv = self.pool.block(block)
-        if not (self.config.ride and self.config.decode_rounds and self.streams):
-            return self.model.prefill(image_tokens, prompt, kv, self.mask, rows)[-1:], None
-        streams = list(self.streams.values())
-        append, drafts = self.language.prepare(streams)
-        hidden = self.model.prefill(image_tokens, prompt, kv, self.mask, rows, append)
+        hidden = self.model.prefill(image_tokens, prompt, self.pool.block(block), self.mask, rows, append)
+        if append is None:
+            return hidden[-1:], None
         own = len(hidden) - len(append.tokens)
         return hidden[own - 1:own], (streams, drafts, self.model.logits(hidden[own:][append.wanted]))
 
-    def _denoise(self, observation, frame_id, block, length):
+    def _denoise(self, observation, frame_id, block, views, words):
         c, kv = self.model.config, self.pool.block(block)
-        noise = action_noise(self.config.seed, frame_id, c.horizon, c.action_dim).to(self.model.device)
+        length = views * c.image_tokens + words
+        noise = to_device(action_noise(self.config.seed, frame_id, c.horizon, c.action_dim), self.model.device)
         guidance = self.guide(observation) if self.guide is not None else None
         if guidance is not None:
-            guidance = guidance.to(self.model.device)
-        if self.config.fold_times or guidance is not None:
-            return self.model.denoise(noise, kv, length, self.tables, guidance)
+            return self.model.denoise(noise, kv, length, self.tables, guidance.to(self.model.device))
+        if self.static is not None:
+            return self.static.denoises[views, self.static.bucket(words)](noise, block, length)
+        if self.config.fold_times:
+            return self.model.denoise(noise, kv, length, self.tables)
         return self.model.denoise_unfolded(noise, kv, length, self.times)
 
-    def _admit_subtask(self, request_id, request, source, observation, image_tokens, on_token):
+    def _make_static(self):
+        """Prepare (on a GPU: capture) every stage in fixed shapes; nothing is captured afterwards."""
+        profile = self.processor.profile
+        most = len(getattr(profile, 'views', (0, 0, 0)))
+        least = len(getattr(profile, 'required_views', (0,)))
+        self.static = self.language.static = StaticPaths(self.model, self.pool, self.mask, self.tables, self.config,
+                                                         range(max(1, least), most + 1))
+        self._counters.captures = self.static.captures
+
+    def _admit_subtask(self, request_id, request, source, observation, images, image_tokens, on_token):
         """Admit a request for the subtask: it starts from a prefix of its own, the frame's second prefill."""
         if not self.pool.can_take_slot() and self.config.on_full is OnFull.REFUSE:
             return self.language.admit(request_id, request, source, on_token)  # refused without the work
         prompt = torch.as_tensor(self.processor.high_level_prompt(observation.instruction)).to(self.model.device)
         block = self._take_block()
         try:
+            if image_tokens is None:
+                image_tokens = self.model.embed_images(images)
             hidden = self.model.prefill(image_tokens, prompt, self.pool.block(block), self.mask)
             self.hierarchy.asked(request_id)
             own = replace(source, block=block, length=len(image_tokens) + len(prompt), hidden=hidden)

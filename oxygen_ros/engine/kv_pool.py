@@ -9,14 +9,16 @@ class KVPool:
     `prefix [L, 2, P, positions, D]` and `slots [L, 2, S, positions, D]` at fixed addresses, keys at 0, values at 1.
 
     The lowest free number is given out first, so that what is in use stays a short range. Callers ask `can_take_...`
-    first; taking from an empty pool, sharing or releasing what is not taken is an error in the caller.
+    first; taking from an empty pool, sharing or releasing what is not taken is an error in the caller. `spare_slot`
+    adds a last slot that is never given out: padding rows write there.
     """
 
-    def __init__(self, config, blocks, block_positions, slots, slot_positions, dtype=torch.float32, device='cpu'):
+    def __init__(self, config, blocks, block_positions, slots, slot_positions, dtype=torch.float32, device='cpu',
+                 spare_slot=False):
         shape = (config.depth, 2)
         kind = {'dtype': dtype, 'device': device}
         self.prefix = torch.zeros(*shape, blocks, block_positions, config.head_dim, **kind)
-        self.slots = torch.zeros(*shape, slots, slot_positions, config.head_dim, **kind)
+        self.slots = torch.zeros(*shape, slots + spare_slot, slot_positions, config.head_dim, **kind)
         self.references = [0] * blocks
         self.taken = [False] * slots
         self._free_blocks = list(range(blocks))

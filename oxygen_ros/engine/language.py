@@ -35,6 +35,7 @@ class LanguageBatch:
         self.counters = counters
         self.drafts = Drafts(config.draft_tokens)
         self.streams = {}  # request id -> Stream, oldest first
+        self.static = None  # StaticPaths, once made
         self._ended = []
         self._rounds = 0
 
@@ -85,17 +86,23 @@ class LanguageBatch:
         return sorted(self.streams.values(), key=lambda s: (-s.request.priority, s.advanced, s.request_id))[:rows]
 
     def prepare(self, streams):
-        """The rows of a round: each stream's pending tokens and its draft -> (Append, drafts)."""
+        """The rows of a round: each stream's pending tokens and its draft -> (Append, drafts, Extent or None)."""
         drafts = [self.drafts.propose(stream, self.streams.values()) for stream in streams]
         pending = [stream.pending + draft for stream, draft in zip(streams, drafts)]
-        return Append(self.pool, streams, pending, [len(draft) + 1 for draft in drafts]), drafts
+        extent = self.static.extent(streams, pending) if self.static is not None else None
+        return Append(self.pool, streams, pending, [len(draft) + 1 for draft in drafts], extent), drafts, extent
 
     def round(self, streams, on_token):
         """Append every stream's pending tokens in one forward and take its next tokens; returns the rows."""
-        append, drafts = self.prepare(streams)
-        hidden = self.model.extend(append.tokens, append.positions, append.attend)
-        self.finish_round(streams, drafts, self.model.logits(hidden[append.wanted]), on_token)
-        return len(append.tokens)
+        append, drafts, extent = self.prepare(streams)
+        if extent is not None:
+            logits = self.static.rounds[extent](append)
+        else:
+            self.counters.eager_rounds += self.static is not None
+            hidden = self.model.extend(append.tokens, append.positions, append.attend)
+            logits = self.model.logits(hidden[append.wanted])
+        self.finish_round(streams, drafts, logits, on_token)
+        return append.rows
 
     def finish_round(self, streams, drafts, logits, on_token):
         """After the forward: `logits` are those of each stream's last pending token and of its draft, in order."""

@@ -18,8 +18,8 @@ class FrameReport:
     """
     Stage times of one frame; `chunk_ready_ms` is from the frame's start until the chunk was handed over.
 
-    `rows` sums the streams that each decode round advanced. `request_ids` are those given to the frame's requests, in
-    order, refused ones included.
+    Where the stages are captured for a GPU, vision is part of the prefill. `rows` sums the streams that each decode
+    round advanced. `request_ids` are those given to the frame's requests, in order, refused ones included.
     """
 
     frame_id: int

@@ -46,6 +46,12 @@ class Pi05(nn.Module):
         tensors.fill_random(model, seed)
         return model
 
+    def to_device(self, device):
+        """A copy of an unprepared model on another device."""
+        other = Pi05(self.config, self.dtype, device, self.vision.norm.weight.dtype, self.max_positions)
+        other.load_state_dict(self.state_dict())
+        return other
+
     def load_tensors(self, pairs):
         """Take `(canonical name, tensor)` pairs, all that `expected_tensors` lists and the language head if any."""
         if self.packed:
@@ -152,19 +158,63 @@ class Pi05(nn.Module):
         hidden = position[None, :] > position[:, None].clamp(min=count - 1)
         return torch.zeros(length, length, dtype=self.dtype, device=self.device).masked_fill_(hidden, MASKED)
 
+    def prefill_padded(self, images, prompt, length, store, mask=PrefixMask.BIDIRECTIONAL, riders=None):
+        """
+        The same for shapes that never change: `prompt [T]` is padded right, `length int64 [1]` positions are real.
+
+        `store(layer, k, v)` keeps the keys and values `[n, D]` of all n positions, padding included, which must not be
+        read. Returns the final hidden of the last real position, and those of the `riders` behind it.
+        """
+        x = torch.cat((images, self.embed_tokens(prompt)))
+        count, n = len(images), len(x)
+        position = torch.arange(n, device=x.device)
+        bias = torch.zeros(1, n, dtype=self.dtype, device=x.device).masked_fill_(position >= length, MASKED)
+        if PrefixMask(mask) is PrefixMask.CAUSAL_PROMPT:
+            bias = bias + self._prefix_bias(count, n)
+        rows, turn = length - 1, self.turn(0, n)
+        if riders is not None:
+            x = torch.cat((x, self.embed_tokens(riders.tokens)))
+            theirs = self.turn_at(riders.positions)
+            turn = Turn(torch.cat((turn.cos, theirs.cos)), torch.cat((turn.sin, theirs.sin)), 0)
+            rows = torch.cat((rows, torch.arange(n, len(x), device=x.device)))
+
+        def over_prefix(i, q, k, v):
+            store(i, k[:n], v[:n])
+            mine = n if len(q) == len(k) else 1
+            seen = bias if len(bias) == 1 or mine == n else bias[length - 1]
+            out = attend(q[:mine], k[:n], v[:n], seen)
+            return out if riders is None else torch.cat((out, riders.attend(i, q[mine:], k[n:], v[n:])))
+
+        return self.trunk(x, turn, over_prefix, rows)
+
+    def denoise_padded(self, noise, kv, n, length, tables):
+        """Denoise over the first `length int64 [1]` of `n` padded positions in `kv`; the chunk's keys go behind n."""
+        stop = n + len(noise)
+        position = torch.arange(stop, device=noise.device)
+        padding = (position >= length) & (position < n)
+        bias = torch.zeros(1, stop, dtype=self.dtype, device=noise.device).masked_fill_(padding, MASKED)
+        turn = self.turn_at(length + torch.arange(len(noise), device=noise.device))
+        actions = noise
+        for table in tables:
+            actions = actions - self._velocity(actions, kv, n, turn, table, bias) / len(tables)
+        return actions
+
     def velocity(self, actions, kv, length, table):
         """
         Velocity `[H, A]` of `actions float32 [H, A]` over the prefix of `length` positions in `kv`.
 
         The chunk's own keys are written behind the prefix, so `kv` needs H positions more.
         """
-        stop = length + len(actions)
+        return self._velocity(actions, kv, length, self.turn(length, length + len(actions)), table)
+
+    def _velocity(self, actions, kv, start, turn, table, bias=None):
+        stop = start + len(actions)
 
         def over_prefix_and_chunk(i, q, k, v):
-            kv[i, 0, length:stop], kv[i, 1, length:stop] = k, v
-            return attend(q, kv[i, 0, :stop], kv[i, 1, :stop])
+            kv[i, 0, start:stop], kv[i, 1, start:stop] = k, v
+            return attend(q, kv[i, 0, :stop], kv[i, 1, :stop], bias)
 
-        return self.expert.velocity(actions, self.turn(length, stop), over_prefix_and_chunk, table)
+        return self.expert.velocity(actions, turn, over_prefix_and_chunk, table)
 
     def free_velocity(self, actions, kv, length, table):
         """The same as `velocity`, without a change of `kv`, and differentiable in `actions`."""
