@@ -15,7 +15,9 @@ from oxygen_ros.demo import summary
 from oxygen_ros.demo.monitor import Monitor
 from oxygen_ros.demo.processes import Crashed, Processes
 
-REFRESH_S = 0.2
+REFRESH_S = 0.2    # of the line in a terminal
+LOG_EVERY_S = 2.0  # of the same where the output is a file
+SHOW_EVERY = 10    # finished texts of which one is shown
 LIVE_TEXT_WIDTH = 44
 CAMERA = 'tight/image_raw:=top/image_raw'  # over the blocks the policy's top camera is the near one
 
@@ -133,32 +135,37 @@ class Session:
     def _watch(self, executor, monitor, processes, seconds):
         start_s = time.monotonic()
         shown = len(monitor.finished_texts)
+        terminal = sys.stdout.isatty()
         print('demo: running. Type an instruction, or a question ending in "?", and press Enter.'
-              if sys.stdin.isatty() else 'demo: running')
-        with tqdm(total=seconds, bar_format='{bar:12}{n:5.1f}/{total:.0f} s {postfix}', file=sys.stdout,
-                  mininterval=REFRESH_S) as bar:
+              if sys.stdin.isatty() else 'demo: running', flush=True)
+        refresh_s = REFRESH_S if terminal else LOG_EVERY_S
+        with tqdm(total=seconds, bar_format='{bar:12}{n:5.1f}/{total:.0f} s{postfix}', file=sys.stdout,
+                  disable=not terminal) as bar:
             refreshed_s = start_s
             while (now_s := time.monotonic()) - start_s < seconds:
                 executor.spin_once(timeout_sec=0.05)
-                if now_s - refreshed_s < REFRESH_S:
+                if now_s - refreshed_s < refresh_s:
                     continue
                 processes.check()
                 self._take_typed_line(monitor)
                 for task, text, reason in monitor.finished_texts[shown:]:
-                    if shown % 10 == 0 or task == 'question':
+                    if shown % SHOW_EVERY == 0 or task == 'question':
                         bar.write(f'  {task}: {text.strip()!r} ({reason})')
                     shown += 1
-                bar.set_postfix_str(self._line(monitor, now_s - start_s), refresh=False)
+                line = self._line(monitor)
+                if terminal:
+                    bar.set_postfix_str(line, refresh=False)
+                else:
+                    print(f'{now_s - start_s:5.1f} s, {line}', flush=True)
                 bar.update(now_s - refreshed_s)
                 refreshed_s = now_s
-            bar.update(seconds - bar.n)
 
     @staticmethod
-    def _line(monitor, elapsed_s):
+    def _line(monitor):
         rate = sum(1 for t in reversed(monitor.command_times_s[-120:]) if t > time.monotonic() - 1.0)
         prefills = monitor.status.prefills if monitor.status else 0
         text = next(reversed(monitor.live.values()), '').strip()
-        return (f'| {rate:3d} commands/s | {monitor.tokens} tokens | {prefills} prefills | {len(monitor.live)} live | '
+        return (f'{rate:3d} commands/s | {monitor.tokens} tokens | {prefills} prefills | {len(monitor.live)} live | '
                 f'{text[-LIVE_TEXT_WIDTH:]}')
 
     @staticmethod
