@@ -52,13 +52,13 @@ def stored_names(config, layout):
 
 
 def random_tensor(canonical, shape, seed, dtype):
-    """Numbers that depend on seed, name and shape only; the 16 M drawn are repeated in a larger tensor."""
+    """Numbers that depend on seed, name and shape only; the million drawn are repeated in a larger tensor."""
     generator = torch.Generator().manual_seed(seed * 1000003 + sum(canonical.encode()) * 31 + len(canonical))
     count = 1
     for n in shape:
         count *= n
     scale = 0.02 if len(shape) == 1 else (1.0 / shape[-1]) ** 0.5 if len(shape) == 2 else 0.05
-    block = torch.randn(min(count, 1 << 24), generator=generator).mul_(scale).to(dtype)
+    block = torch.randn(min(count, 1 << 20), generator=generator).mul_(scale).to(dtype)
     return block.repeat(-(-count // len(block)))[:count].reshape(shape)
 
 

@@ -124,6 +124,19 @@ def test_a_question_is_answered_from_the_shared_prefix(make):
     assert made.rig.status.prefills == made.rig.status.frames
 
 
+def test_the_second_prefill_of_the_two_levels_is_on_the_status(make, tmp_path):
+    made = make('aloha', 'openpi', **{'language.subtask.every_n_frames': 3})
+    path = tmp_path / 'policy' / 'profile.yaml'
+    table = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump({**table, 'high_level_prompt': 'Task: {task} Subtask:',
+                                    'language_suffix': {'subtask': ''}}))
+    made.run()
+    made.rig.until(lambda: made.rig.status.frames > 8, 'frames', 60)
+    status = made.rig.status
+    # every third frame asks for a subtask, unless both slots are taken
+    assert status.frames < status.prefills <= status.frames + status.frames // 3 + 1
+
+
 @pytest.mark.parametrize('damage, words', [
     ({'chunk_horizon': 7}, 'chunk_horizon: the profile says 7, the checkpoint 15'),
     ({'model': 'mini'}, 'does not fit the model'),

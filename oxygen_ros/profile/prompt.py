@@ -28,7 +28,7 @@ def clean(text, template=''):
     text = ''.join(' ' if c in '\n\r\t\v\f\x85\u2028\u2029' else c for c in text)
     text = ''.join(c for c in text if unicodedata.category(c) not in ('Cc', 'Cf', 'Cs', 'Co', 'Cn'))
     for label in re.findall(r'(\w+):', template):
-        text = re.sub(rf'\b{label}\s*[::]', label, text, flags=re.IGNORECASE)
+        text = re.sub(rf'\b{label}\s*[:\uff1a]', label, text, flags=re.IGNORECASE)
     return text.strip()
 
 

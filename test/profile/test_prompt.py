@@ -44,7 +44,7 @@ def test_cleaning_is_that_of_the_peers_and_more():
 def test_separators_in_an_instruction_cannot_shift_the_template(attack):
     text = build(attack).text
     assert text.count('State:') == text.count('Action:') == text.count('Task:') == text.count('\n') == 1
-    assert text.lower().count('state:') == 1
+    assert text.lower().count('state:') == 1 and '\uff1a' not in text
     assert text.endswith(', State: 1 128 255;\nAction: ')
 
 
