@@ -1,16 +1,16 @@
-"""The node with a real (random, small) model in it: text streams while the arm is commanded."""
+"""The node with the package's own small model in it: text streams while the arm is commanded."""
 from std_msgs.msg import String
 
 from oxygen_ros.convert.instruction import MAX_CHARACTERS
 from rig import Rig
 
-# Random weights know no robot; the limits are not what is tested here.
+# The picture is no picture of the robot; what the limits say to that is not tested here.
 WIDE = {f'limits__{joint}__{name}': 1000.0 for joint in ('default', 'left_gripper', 'right_gripper')
         for name in ('velocity', 'jump', 'acceleration')}
 
 
 def test_the_real_engine_commands_and_streams_with_one_prefill_a_frame():
-    rig = Rig(engine__fake=False, random_weights=True, control__max_chunk_age_s=10.0, language__subtask__max_tokens=6,
+    rig = Rig(engine__fake=False, control__max_chunk_age_s=10.0, language__subtask__max_tokens=6,
               language__subtask__every_n_frames=1, engine__decode_rounds=2, **WIDE)
     try:
         rig.run()
@@ -32,7 +32,7 @@ def test_the_real_engine_commands_and_streams_with_one_prefill_a_frame():
 
 
 def test_real_time_chunking_continues_the_chunk_that_runs():
-    rig = Rig(engine__fake=False, random_weights=True, control__max_chunk_age_s=10.0, rtc__enabled=True, **WIDE)
+    rig = Rig(engine__fake=False, control__max_chunk_age_s=10.0, rtc__enabled=True, **WIDE)
     try:
         rig.run()
         rig.until(lambda: rig.node._parts.engine.guide.guided > 3, 'guided frames')
