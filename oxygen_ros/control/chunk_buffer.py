@@ -166,9 +166,9 @@ class ChunkBuffer:
             del self._layers[0]
         self.chunk = chunk
 
-    def newest(self, now_ns):
-        """What the newest chunk alone says for this moment [J]; the array is reused by the next call."""
-        self._layers[-1][0].sample(now_ns, self._upper, self._upper_slope)
+    def entry(self, chunk, now_ns):
+        """What a chunk alone says for this moment [J]; the array is reused by the next call."""
+        self._path(chunk).sample(now_ns, self._upper, self._upper_slope)
         return self._upper
 
     def sample(self, now_ns):

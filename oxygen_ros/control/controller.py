@@ -3,6 +3,8 @@ From action chunks to joint commands: one tick at a time, in pure functions of a
 
 One thread calls it. All times are nanoseconds of one clock.
 """
+import math
+
 import numpy as np
 
 from oxygen_ros.control.chunk_buffer import ChunkBuffer, DeltaQueue
@@ -270,13 +272,11 @@ class Controller:
         reason = self.limits.judge_positions(data, chunk.dt_s)
         if reason:
             return reason
-        place = np.clip((now_ns - chunk.stamp_ns) / (chunk.dt_s * 1e9), 0, len(data) - 1)
-        row = min(int(place), len(data) - 2) if len(data) > 1 else 0
-        entry = data[row] if len(data) == 1 else data[row] + (place - row) * (data[row + 1] - data[row])
+        passed = data[:1 + max(0, math.ceil((now_ns - chunk.stamp_ns) / (chunk.dt_s * 1e9)))]
         if self._limiter.started:
-            return self.limits.judge_entry(entry, self._limiter.position)
+            return self.limits.judge_entry(passed, self._limiter.position)
         missing = self._measured.missing(now_ns, self.config.max_measured_age_s)
-        return missing or self.limits.judge_entry(entry, self._measured.position)
+        return missing or self.limits.judge_entry(passed, self._measured.position)
 
     def _columns(self, chunk):
         if chunk.joint_names == self.joints:
@@ -295,7 +295,7 @@ class Controller:
         if follows:
             before = self._buffer.sample(now_ns)[0].copy()
             self._buffer.push(chunk, now_ns)
-            gap = float(np.abs(self._buffer.newest(now_ns) - before).max())
+            gap = float(np.abs(self._buffer.entry(chunk, now_ns) - before).max())
             self.counters.boundary_gap = gap
             self.counters.boundary_gap_max = max(gap, self.counters.boundary_gap_max)
             return
@@ -303,7 +303,11 @@ class Controller:
         if self._positions and not self._limiter.started:
             self._limiter.start(self._measured.position)
         self._buffer.start_from(self._limiter.position if self._positions else self._limiter.velocity)
-        self._buffer.push(chunk, now_ns, round((self.config.blend_s if self._sent else self.config.ramp_s) * 1e9))
+        fade_s = self.config.blend_s if self._sent else self.config.ramp_s
+        if self._positions:  # a fade is at most 1.5 gaps a fade fast: that alone keeps to the limits of speed
+            gap = np.abs(self._buffer.entry(chunk, now_ns) - self._limiter.position)
+            fade_s = max(fade_s, float((1.5 * gap / self.limits.velocity).max()))
+        self._buffer.push(chunk, now_ns, round(fade_s * 1e9))
 
     # --- changes of state
 

@@ -19,9 +19,9 @@ class JointLimits:
     """
     Limits of J joints, float64 [J] each: rad, rad/s, rad/s^2; m, m/s, m/s^2 for a sliding joint.
 
-    `jump` is the largest distance from the present command at which a chunk may be entered. `position_reject` is how
-    far outside the position range a chunk may reach and still be clamped; `velocity_reject` is a factor on `velocity`
-    for the speed between rows of a chunk.
+    `jump` is the largest distance from the present command to a chunk, at its nearest row until now. `position_reject`
+    is how far outside the position range a chunk may reach and still be clamped; `velocity_reject` is a factor on
+    `velocity` for the speed between rows of a chunk.
     """
 
     joints: tuple[str, ...]
@@ -127,13 +127,19 @@ class JointLimits:
         """'' or why a chunk of velocities [H, J] is rejected."""
         return self._judge_speed(np.abs(data).max(axis=0))
 
-    def judge_entry(self, entry, command):
-        """'' or why a chunk may not be entered at `entry` [J] from the present command [J]."""
-        distance = np.abs(entry - command)
-        if (bad := distance > self.jump).any():
-            i = int(np.argmax(bad))
-            return (f'{self.joints[i]} would jump from {command[i]:.4g} to {entry[i]:.4g}, {self.jump[i]:.4g} is the '
-                    'most')
+    def judge_entry(self, passed, command):
+        """
+        '' or why a chunk may not be entered from the present command [J]; `passed` [n, J] are its rows until now.
+
+        A plan that came by where the arm is only came late, which the fade and the limits make up for; one that was
+        never near it is wrong.
+        """
+        share = np.abs(passed - command) / self.jump  # [n, J]
+        row = int(share.max(axis=1).argmin())
+        if share[row].max() > 1:
+            i = int(share[row].argmax())
+            return (f'{self.joints[i]} would jump from {command[i]:.4g} to {passed[row, i]:.4g}, {self.jump[i]:.4g} is '
+                    'the most')
         return ''
 
     def _judge_speed(self, speed):

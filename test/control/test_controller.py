@@ -172,6 +172,18 @@ def test_an_old_observation_is_refused():
     assert '0.60 s old' in controller.offer(still(START, rows=100), START + 6 * S // 10)
 
 
+def test_a_plan_that_came_late_is_joined_gently_and_one_that_was_never_near_is_refused():
+    """A slow engine: the plan starts where the arm stands and has moved on by more than `jump` when it comes."""
+    t = np.arange(50)[:, None] * 0.02
+    away = np.minimum(1.9 * t, 1.9) + np.zeros(3)
+    controller = make(ramp_s=0.1, max_measured_age_s=1.0)
+    assert controller.offer(chunk(START, away), START + 7 * S // 10) == ''
+    commands = np.array([tick.command for tick in run(controller, START + 7 * S // 10, 0.2)])
+    assert np.abs(commands[0]).max() < 0.02 and np.abs(np.diff(commands, axis=0)).max() <= 2.0 / 60 * (1 + 1e-6)
+    controller = make(measured=-1.5, max_measured_age_s=1.0)
+    assert 'would jump from -1.5 to 0' in controller.offer(chunk(START, away), START + 7 * S // 10)
+
+
 def test_a_chunk_that_has_run_out_is_refused():
     controller = make()
     assert 'ended' in controller.offer(still(START, rows=5), START + S // 5)
