@@ -2,7 +2,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 import torch
 from tqdm import tqdm
 
@@ -155,7 +155,7 @@ def read_tensors(checkpoint, progress=True, check_finite=True):
                             raise ValueError(f'{file}: tensor {stored.name} has NaN or infinite numbers')
                         yield name, tensor
                         bar.update(stored.bytes)
-            except (OSError, RuntimeError) as error:  # a file that is cut short while it is read
+            except (OSError, RuntimeError, SafetensorError) as error:  # tensors that overlap; a disk that fails
                 raise ValueError(f'{file} cannot be read: {error}') from None
 
 

@@ -1,7 +1,7 @@
 """The files of a LeRobot policy folder: config.json and the two processor pipelines with their statistics."""
 from pathlib import PurePosixPath
 
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 
 from oxygen_ros.model.safetensors_header import read_header
 from oxygen_ros.profile.facts import CheckpointFacts, FoundStatistics
@@ -128,14 +128,17 @@ def read_statistics(file, feature, mode):
     """Statistics of one feature, keys `<feature>.q01` and so on."""
     entries, _ = read_header(file)
     columns = {}
-    with safe_open(file, 'np') as opened:
-        for key in ('mean', 'std', 'q01', 'q99', 'min', 'max'):
-            entry = entries.get(f'{feature}.{key}')
-            if entry is None:
-                continue
-            if entry.dtype not in ('F32', 'F64') or len(entry.shape) > 1 or entry.bytes > 8 * MAX_COLUMNS:
-                raise ValueError(f'{file}: {feature}.{key} is {entry.dtype} {list(entry.shape)}, not a list of numbers')
-            columns[key] = opened.get_tensor(f'{feature}.{key}').reshape(-1)
+    for key in ('mean', 'std', 'q01', 'q99', 'min', 'max'):
+        entry = entries.get(f'{feature}.{key}')
+        if entry is None:
+            continue
+        if entry.dtype not in ('F32', 'F64') or len(entry.shape) > 1 or entry.bytes > 8 * MAX_COLUMNS:
+            raise ValueError(f'{file}: {feature}.{key} is {entry.dtype} {list(entry.shape)}, not a list of numbers')
+        try:
+            with safe_open(file, 'np') as opened:
+                columns[key] = opened.get_tensor(f'{feature}.{key}').reshape(-1)
+        except SafetensorError as error:
+            raise ValueError(f'{file} cannot be read: {error}') from None
     missing = [key for key in NEEDS[mode] if key not in columns]
     if missing:
         raise ValueError(f'{file} lacks {", ".join(f"{feature}.{key}" for key in missing)}, so LeRobot would pass '

@@ -139,6 +139,18 @@ def test_a_file_cut_short_is_refused(tmp_path):
         open_checkpoint(path)
 
 
+def test_tensors_that_overlap_are_refused_with_a_sentence(tmp_path):
+    path = write(tmp_path, dtype='fp32')
+    content = path.read_bytes()
+    length = int.from_bytes(content[:8], 'little')
+    table = json.loads(content[8:8 + length])
+    table['time_mlp_in.bias']['data_offsets'] = table['time_mlp_out.bias']['data_offsets']
+    text = json.dumps(table).encode().ljust(length)
+    path.write_bytes(content[:8] + text[:length] + content[8 + length:])
+    with pytest.raises(ValueError, match='cannot be read'):
+        load_into(Pi05(TINY), open_checkpoint(path), progress=False)
+
+
 def test_folders_of_another_kind_are_refused_with_what_to_do(tmp_path):
     (tmp_path / 'jax' / 'params').mkdir(parents=True)
     (tmp_path / 'jax' / 'params' / '_METADATA').write_text('{}')

@@ -214,6 +214,19 @@ def test_a_missing_feature_is_an_error_where_lerobot_would_pass_it_through(tmp_p
         read_found_statistics(folder)
 
 
+def test_statistics_that_overlap_are_refused_with_a_sentence(tmp_path):
+    folder = lerobot(tmp_path)
+    file = folder / 'policy_preprocessor_step_3_normalizer_processor.safetensors'
+    content = file.read_bytes()
+    length = int.from_bytes(content[:8], 'little')
+    table = json.loads(content[8:8 + length])
+    table['observation.state.q99']['data_offsets'] = table['observation.state.q01']['data_offsets']
+    text = json.dumps(table).encode()
+    file.write_bytes(len(text).to_bytes(8, 'little') + text + content[8 + length:])
+    with pytest.raises(ValueError, match='cannot be read'):
+        read_found_statistics(folder)
+
+
 def test_the_step_is_found_wherever_it_stands(tmp_path):
     folder = lerobot(tmp_path)
     path = folder / BEFORE
