@@ -20,7 +20,7 @@ def record(context):
         get_package_prefix('ros2bag')
         get_package_prefix('rosbag2_storage_mcap')
         command = bag
-    except (ImportError, LookupError):
+    except (ImportError, LookupError, OSError):
         command = own
     return [ExecuteProcess(cmd=command, output='screen', sigterm_timeout='10')]
 

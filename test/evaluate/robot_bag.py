@@ -26,6 +26,7 @@ class RobotBag:
     def __init__(self, seconds=3.0, image_hz=10, commands=True, instruction_s=0.0, pictures='raw', names=JOINTS):
         self.seconds, self.image_hz, self.commands, self.names = seconds, image_hz, commands, names
         self.instructions = [(instruction_s, 'pick up the red block')]
+        self.size = (48, 64)
         self.pictures, self.extra, self.image_stamp_s = pictures, [], lambda time_s: time_s
 
     @staticmethod
@@ -34,12 +35,13 @@ class RobotBag:
 
     def picture(self, bag, time_s):
         import cv2
-        pixels = np.zeros((48, 64, 3), np.uint8)
+        height, width = self.size
+        pixels = np.zeros((height, width, 3), np.uint8)
         pixels[8:20, int(time_s * 10) % 40:int(time_s * 10) % 40 + 12] = (200, 40, 90)
         header = bag.header(self.at(self.image_stamp_s(time_s)))
         if self.pictures == 'raw':
-            return bag.make('sensor_msgs/msg/Image', header=header, height=48, width=64, encoding='bgr8', step=192,
-                            data=pixels[..., ::-1].reshape(-1))
+            return bag.make('sensor_msgs/msg/Image', header=header, height=height, width=width, encoding='bgr8',
+                            step=3 * width, data=pixels[..., ::-1].reshape(-1))
         data = cv2.imencode('.png', pixels[..., ::-1])[1].reshape(-1)
         return bag.make('sensor_msgs/msg/CompressedImage', header=header, format='rgb8; png compressed bgr8',
                         data=data)
