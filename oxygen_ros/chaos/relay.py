@@ -28,7 +28,7 @@ class Relay:
         self._count = 0
         self._late = deque()  # (due in s, publisher, bytes)
         self._frozen = {}
-        self.images = self.joint_states = 0
+        self.images = self.joint_states = self.unsendable = 0
         self._cameras = {}
         for topic, source in cameras.items():
             self._cameras[topic] = node.create_publisher(Image, topic, BEST_EFFORT)
@@ -73,7 +73,10 @@ class Relay:
                 (self._joints, [self._samples.get('joints', mutate.LITTLE_ENDIAN)]),
                 *((camera, [self._samples.get(topic, mutate.LITTLE_ENDIAN)[:4000]])
                   for topic, camera in self._cameras.items())):
-            publisher.publish(mutate.any_of(self._random, samples))
+            try:
+                publisher.publish(mutate.any_of(self._random, samples))
+            except RuntimeError:
+                self.unsendable += 1  # longer than its type can be: the middleware does not let it out
 
     def turn(self):
         """Publish what was held back and is due."""

@@ -35,8 +35,14 @@ class MotionLimiter:
         return other
 
     def start(self, position):
-        """Begin at rest at a position [J]; it may lie outside the range, then only the way back is free."""
-        self.position[:] = position
+        """
+        Begin at rest at a position [J]; where that lies outside the range, only the way back is free.
+
+        Fingers that are pressed against their stop read a little outside: where one step within the speed limit leads
+        back, it is made at once, so that nothing outside the range is ever commanded for that.
+        """
+        inside = np.clip(position, self._lower, self._upper)
+        self.position[:] = np.where(np.abs(inside - position) <= self.limits.velocity * self.period_s, inside, position)
         self.velocity[:] = 0.0
         self.started = True
 

@@ -68,6 +68,14 @@ def test_from_outside_the_range_only_the_way_back_is_free():
     assert moving.position[0] == pytest.approx(0.0, abs=1e-9)
 
 
+def test_a_position_that_reads_a_little_outside_starts_at_the_end_of_the_range():
+    moving = limiter()
+    moving.start([1.01])  # one step at 1 rad/s and 60 Hz is 0.017 rad
+    assert moving.position[0] == 1.0
+    moving.start([-1.02])
+    assert moving.position[0] == -1.02
+
+
 def test_a_joint_without_an_end_of_range_moves_freely():
     moving = limiter(lower=-np.inf, upper=np.inf)
     moving.start([0.0])
