@@ -85,6 +85,8 @@ class NodeProcess:
                 node.destroy_node()
             executor.shutdown()
             rclpy.try_shutdown()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)  # launch repeats what the terminal has sent already
 
     @staticmethod
     def _spin(executor, node):

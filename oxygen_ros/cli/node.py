@@ -4,6 +4,7 @@ Everything behind --ros-args goes to ROS 2 as it is, so `ros2 launch` and remapp
 """
 import os
 from pathlib import Path
+import signal
 import sys
 
 from oxygen_ros import transport
@@ -32,6 +33,8 @@ def ros_arguments(arguments):
 
 
 def run(arguments):
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: os._exit(0))  # while libraries load nothing moves yet and nothing is to end
     transport.configure(os.environ, discovery=False)  # pictures need more shared memory than the default
     try:
         from oxygen_ros.executor import NodeProcess
@@ -42,4 +45,9 @@ def run(arguments):
     if arguments.params_file and not Path(arguments.params_file).is_file():
         print(f'oxygen_ros node: no parameter file {arguments.params_file}', file=sys.stderr)
         return 2
-    return NodeProcess.main(ros_arguments(arguments))
+    status = NodeProcess.main(ros_arguments(arguments))
+    # All that matters has ended. The interpreter's own ending takes seconds with torch loaded, while launch sends
+    # SIGTERM after five, and a second Ctrl-C in it would be told as a crash.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
