@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def add_arguments(parser):
-    parser.add_argument('path', help='folder or model.safetensors of the weights')
+    parser.add_argument('path', help='folder or file of the weights; nano: those of the package')
     parser.add_argument('--profile', default='', help='profile (YAML file or shipped name); default: profile.yaml '
                         'beside the weights, else every shipped one is tried')
     parser.add_argument('--tokenizer', default='', help='SentencePiece model or folder; default: beside the weights')
@@ -16,6 +16,9 @@ def add_arguments(parser):
 
 def run(arguments):
     report = Report()
+    if arguments.path == 'nano':
+        from oxygen_ros.build import NANO
+        arguments.path = str(NANO)
     try:
         examine(arguments, report)
     except (ValueError, OSError) as error:

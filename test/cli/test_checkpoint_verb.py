@@ -28,6 +28,11 @@ def test_a_good_checkpoint_is_described_and_runs(nano, capsys):
         assert text in out, text
 
 
+def test_the_weights_of_the_package_run_with_their_profile(capsys):
+    assert main(['checkpoint', 'nano', '--profile', 'aloha_sim']) == 0
+    assert 'all finite' in capsys.readouterr().out
+
+
 def test_without_a_profile_those_that_agree_are_listed(nano, capsys):
     assert main(['checkpoint', str(nano.parent), '--quick']) == 0
     assert 'profiles:   aloha_sim agree' in capsys.readouterr().out
