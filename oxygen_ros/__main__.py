@@ -43,4 +43,7 @@ def main(arguments=None):
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:  # before a verb could take the signal itself
+        sys.exit(0)

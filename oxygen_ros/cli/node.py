@@ -37,7 +37,7 @@ def run(arguments):
         signal.signal(number, lambda *_: os._exit(0))  # while libraries load nothing moves yet and nothing is to end
     transport.configure(os.environ, discovery=False)  # pictures need more shared memory than the default
     try:
-        from oxygen_ros.executor import NodeProcess
+        from oxygen_ros.process import NodeProcess
     except ImportError as error:
         print(f'oxygen_ros node: {error} in {sys.executable}; source a ROS 2 setup file or run `make setup`',
               file=sys.stderr)

@@ -54,7 +54,7 @@ def _simulate(arguments, ended):
     transport.configure(os.environ, discovery=False)
     import rclpy
     from rclpy.signals import SignalHandlerOptions
-    from oxygen_ros.sim.executor import make_executor
+    from oxygen_ros.executor import callback_executor
     from oxygen_ros.sim.robot import Robot
     ros = arguments.ros_arguments or ['--ros-args']
     if arguments.params_file:
@@ -69,7 +69,7 @@ def _simulate(arguments, ended):
     robot = None
     try:
         robot = Robot()
-        executor = make_executor()
+        executor = callback_executor()
         executor.add_node(robot)
         robot.start()
         print(f'sim: ready: {robot.describe()}', flush=True)

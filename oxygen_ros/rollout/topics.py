@@ -61,7 +61,7 @@ class TopicLoop:
         from std_msgs.msg import Float64MultiArray, String
         from std_srvs.srv import Trigger
         from oxygen_ros.msg import ActionChunk, LanguageToken
-        from oxygen_ros.sim.executor import make_executor
+        from oxygen_ros.executor import callback_executor
         from oxygen_ros.sim.robot import Robot
         self._string, self._trigger = String, Trigger
         self.longest_s, self.questions = longest_s, questions
@@ -71,7 +71,7 @@ class TopicLoop:
             Parameter('task', value='blocks'), Parameter('cameras', value=['tight'])])
         self.scene = self._robot._body
         self._kinematics = ArmKinematics(self.scene.model)
-        self._executor = make_executor(context)
+        self._executor = callback_executor(context)
         self._executor.add_node(self._robot)
         self._node = rclpy.create_node('rollout', context=context)
         self._executor.add_node(self._node)
