@@ -105,6 +105,9 @@ def _cards(run):
     """One card a picture: of the first view, or of any where that has none."""
     views = sorted({picture.view for picture in run.thumbnails}, key=lambda view: ('wrist' in view, view))
     pictures = [picture for picture in run.thumbnails if picture.view == views[0]] if views else []
+    if run.tokens:  # before the first word there is nothing to show beside a picture
+        said_from = sum(picture.time_s <= run.tokens[0].time_s for picture in pictures)
+        pictures = pictures[max(0, said_from - 1):]
     for i, picture in enumerate(pictures):
         begin_s = picture.time_s if i else float('-inf')
         end_s = pictures[i + 1].time_s if i + 1 < len(pictures) else float('inf')
