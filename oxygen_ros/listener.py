@@ -25,6 +25,13 @@ class Listener:
         self._parts = parts
         self._on_stop = on_stop
         self.subscriptions = []
+        try:
+            self._subscribe_all(params, parts)
+        except BaseException:
+            self.close()
+            raise
+
+    def _subscribe_all(self, params, parts):
         for view, stream in parts.inputs.views.items():
             self._subscribe(IMAGE_TYPES[params[f'image.{view}.transport']], stream.topic,
                             partial(self._on_image, stream), qos.image())

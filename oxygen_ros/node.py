@@ -91,12 +91,10 @@ class OxygenNode(LifecycleNode):
                 lambda view, data: decode(transports, view, data))
             self._speaker = Speaker(self, self._parts, self.parameters['trajectory_points'])
         except Exception as error:  # whatever a library raises, the node stays up and can be configured again
-            self.problem = sentence(error)
-            self.get_logger().error(f'configure failed: {self.problem}')
             if self._parts is None:
                 worker.close(0.0)
             self._clean_up()
-            return self._done(TransitionCallbackReturn.FAILURE)
+            return self._refuse('configure', sentence(error))
         parts, speaker = self._parts, self._speaker
         parts.runner.sinks, parts.loop.publish = speaker, speaker.command
         # In the engine's thread: the arm holds from the next tick on, housekeeping tells the rest.
@@ -109,18 +107,27 @@ class OxygenNode(LifecycleNode):
 
     def on_activate(self, state):
         """Listen, and command from the first chunk on."""
-        parts = self._parts
-        if self.active:
-            return TransitionCallbackReturn.SUCCESS
+        if self._parts.failure():
+            return self._refuse('activate', self._parts.failure())
+        try:
+            self._activate(self._parts)
+        except Exception as error:  # a QoS override that is none, for instance
+            self._hold_and_end('activation failed')
+            return self._refuse('activate', sentence(error))
+        return self._done()
+
+    def _activate(self, parts):
         now_ns = parts.timeline.now_ns()
         parts.timeline.stepped()
         parts.clear_inputs()
-        parts.stopped, parts.emergency = '', False
         parts.loop.apply()
         parts.loop.controller.activate(now_ns)
         instruction = parts.inputs.instruction
         if instruction.instruction_id:
             parts.loop.post('instruction', instruction.instruction_id, instruction.text, now_ns)
+        parts.stopped = 'emergency stop' if parts.emergency else ''  # pressed before: its release was not heard
+        if parts.stopped:
+            parts.loop.post('stop', parts.stopped)
         parts.heartbeat.feed(now_ns)
         self._listener = Listener(self, self.parameters, parts, self._stop)
         parts.worker.start(parts.runner.step)
@@ -129,7 +136,6 @@ class OxygenNode(LifecycleNode):
             self._tick_timer = self.create_timer(parts.loop.period_s, self._simulated_tick)
         else:
             parts.loop.start()
-        return self._done()
 
     def on_deactivate(self, state):
         self._hold_and_end('the node was deactivated')
@@ -151,11 +157,17 @@ class OxygenNode(LifecycleNode):
         self._clean_up()
         return self._done()
 
-    def _done(self, result=TransitionCallbackReturn.SUCCESS):
-        if result is TransitionCallbackReturn.SUCCESS:
-            self.problem = ''
+    def _done(self):
+        self.problem = ''
         self._report()
-        return result
+        return TransitionCallbackReturn.SUCCESS
+
+    def _refuse(self, transition, problem):
+        """Say why a transition fails; it can be tried again."""
+        self.problem = problem
+        self.get_logger().error(f'{transition} failed: {problem}')
+        self._report()
+        return TransitionCallbackReturn.FAILURE
 
     def _wait(self, future):
         """Wait for the engine thread, though not through a Ctrl-C."""
@@ -279,7 +291,7 @@ class OxygenNode(LifecycleNode):
     def _state(self):
         if self.active:
             return self._parts.state(self._parts.timeline.now_ns())
-        return ('inactive', '') if self._parts else ('unconfigured', self.problem)
+        return ('inactive' if self._parts else 'unconfigured', self.problem)
 
     def _report_status(self):
         state, detail = self._state()

@@ -164,6 +164,35 @@ def test_the_emergency_stop_must_be_released_before_resume(rig):
     rig.until_running()
 
 
+def test_an_emergency_stop_outlives_a_deactivation(rig):
+    rig.run()
+    rig.emergency.publish(Bool(data=True))
+    rig.until_state('stopped')
+    assert rig.transition(DEACTIVATE) and rig.transition(ACTIVATE)
+    rig.until_state('stopped')
+    rig.commands.clear()
+    rig.turn()
+    assert not rig.commands and not rig.call('resume').success
+    rig.emergency.publish(Bool(data=False))
+    rig.turn()
+    assert rig.call('resume').success
+    rig.until_running()
+
+
+def test_activate_refuses_with_a_sentence_and_leaves_no_subscription(rig, monkeypatch):
+    from oxygen_ros import qos
+    assert rig.transition(CONFIGURE)
+
+    def refuse():
+        raise ValueError('no such reliability')
+    monkeypatch.setattr(qos, 'text', refuse)
+    assert not rig.transition(ACTIVATE)
+    rig.until(lambda: (rig.status.state, rig.status.detail) == ('inactive', 'no such reliability'), 'the sentence')
+    assert f'{rig.namespace}/top/image_raw' not in topics(rig)
+    monkeypatch.undo()
+    assert rig.transition(ACTIVATE)
+
+
 @pytest.mark.parametrize('rig', [{'heartbeat_timeout_s': 0.3}], indirect=True)
 def test_a_missing_heartbeat_stops(rig):
     heart = rig.robot.create_publisher(Empty, 'heartbeat', 1)
@@ -197,7 +226,9 @@ def test_a_crash_of_the_engine_holds_and_is_an_error_until_configured_again(rig,
     np.testing.assert_allclose(rig.commands[-1], START, atol=1e-9)
     assert not rig.call('resume').success
     monkeypatch.undo()
-    for transition in (DEACTIVATE, CLEANUP, CONFIGURE, ACTIVATE):
+    assert rig.transition(DEACTIVATE)
+    assert not rig.transition(ACTIVATE) and 'clean up and configure' in rig.node.problem  # not with a broken engine
+    for transition in (CLEANUP, CONFIGURE, ACTIVATE):
         assert rig.transition(transition)
     rig.instruction.publish(String(data='go on'))
     rig.until_running()
