@@ -4,6 +4,7 @@ Write the README's parameter and message tables from the code: `python tools/rea
 
 They stand between `<!-- begin NAME -->` and `<!-- end NAME -->`; a test compares them with the code.
 """
+import json
 from pathlib import Path
 import re
 import sys
@@ -11,6 +12,7 @@ import sys
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from oxygen_ros.bench import table as bench_table  # noqa: E402
 from oxygen_ros.chaos import faults  # noqa: E402
 from oxygen_ros.params import TABLE  # noqa: E402
 from oxygen_ros.sim.parameters import TABLE as SIM_TABLE  # noqa: E402
@@ -53,8 +55,14 @@ def messages():
     return '\n'.join(message(path) for path in sorted((ROOT / 'msg').glob('*.msg')))
 
 
+def headline():
+    """The committed run of `bench --suite headline`."""
+    return json.loads((ROOT / 'results' / 'headline-mini-bfloat16-cpu.json').read_text())
+
+
 TABLES = {'parameters': parameters, 'messages': messages, 'sim parameters': sim_parameters,
-          'faults': lambda: faults.markdown() + '\n'}
+          'faults': lambda: faults.markdown() + '\n', 'benchmark modes': lambda: bench_table.modes(headline()),
+          'benchmark stages': lambda: bench_table.stages(headline())}
 
 
 def block(text, name):
