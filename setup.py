@@ -4,6 +4,7 @@ Build the wheel with the CMakeLists.txt that colcon uses: run it into a stage an
 An editable install (`pip install -e .`) puts the generated `msg/` and its libraries into the source tree, so that
 `oxygen_ros` is one Python package there too.
 """
+import importlib.util
 import os
 from pathlib import Path
 import shutil
@@ -38,11 +39,9 @@ for suffix in ('rosidl_generator_c', 'rosidl_typesupport_fastrtps_cpp', 'rosidl_
 def ros_prefixes():
     """Folders that hold ROS 2: sourced ones first, then the environment of the ros-* wheels."""
     prefixes = [p for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
-    try:
-        import rosidl_cmake
-        prefixes.append(str(Path(rosidl_cmake.__file__).resolve().parents[4]))
-    except ImportError:
-        pass
+    wheels = importlib.util.find_spec('rosidl_cmake')  # found, not imported: it warns that it is deprecated
+    if wheels and wheels.origin:
+        prefixes.append(str(Path(wheels.origin).resolve().parents[4]))
     if not prefixes:
         raise SystemExit('no ROS 2 found: source a ROS setup file, or run `make setup` for the ros-* wheels')
     return list(dict.fromkeys(prefixes))
