@@ -114,7 +114,9 @@ def judge(record, phases, allowed, rate_hz, begin_ns, end_ns):
 
     starts = np.append(True, ~follows) if len(commands) else np.zeros(0, bool)
     gap = np.abs(commands - measured)
-    continues = np.append(False, (np.abs(steps) <= STILL).all(axis=1))  # says again what was in force
+    # A run may also go on from the command that was in force all the time, and as from rest.
+    rest = allowed.acceleration * (1 + slack) * (period_ns / 1e9) ** 2 + STILL
+    continues = np.append(False, (np.abs(steps) <= rest).all(axis=1))
     bad = starts & ~continues & (gap > allowed.start_gap + allowed.velocity * period_ns / 1e9).any(axis=1)
     note('start', bad, lambda i: f'{joint(gap[i] / allowed.start_gap)} began {gap[i].max():.4g} from where it stood')
 

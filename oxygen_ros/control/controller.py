@@ -16,6 +16,7 @@ from oxygen_ros.control.state import ControlState, Tick
 from oxygen_ros.engine.chunk import ActionKind
 
 NAN = float('nan')
+STALL_S = 0.1  # a longer gap between two ticks is a standstill for the robot
 
 
 class Controller:
@@ -38,6 +39,7 @@ class Controller:
         self._buffer = DeltaQueue() if self._deltas else ChunkBuffer(len(self.joints), self.kind, config.blend_s)
         self._limiter = MotionLimiter(limits, config.period_s) if self._positions \
             else VelocityLimiter(limits, config.period_s)
+        self._stall_ns = round(max(STALL_S, 3 * config.period_s) * 1e9)
         self._hold_ns, self._jump_ns = round(config.hold_s * 1e9), round(config.clock_jump_s * 1e9)
         self.plan = None  # what is being executed, for the engine to continue; replaced whole, read by any thread
         self._sent = False  # a command is in force at the robot, as far as this controller knows
@@ -129,6 +131,9 @@ class Controller:
         last_ns, self._last_ns = self._last_ns, now_ns
         if last_ns is not None and not 0 <= now_ns - last_ns <= self._jump_ns:
             self._clock_jumped(now_ns, (now_ns - last_ns) / 1e9)
+        if last_ns is not None and now_ns - last_ns > self._stall_ns:
+            # Without commands the robot has come to rest at the last one, and so begins from rest.
+            self._limiter.velocity[:] = 0.0
         if self.state is ControlState.INACTIVE:
             return self._silent()
         if self.state is not ControlState.STOPPED and self._buffer.valid(now_ns):

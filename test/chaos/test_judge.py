@@ -100,6 +100,8 @@ def test_after_silence_a_command_must_begin_where_the_robot_stands():
     path[50:, 0] = 0.2
     away = record(path, sent)
     assert found(away) == {'start': 1}
+    on = record(np.where(np.arange(100)[:, None] < 50, 0.0, [[0.003, 0.0]]), sent, measured=[0.3, 0.0])
+    assert found(on) == {'start': 1}  # the first command of all; the later run goes on from what was in force
     away['measured'], away['measured_ns'] = np.array([[0.0, 0.0], [0.19, 0.0]]), np.array([-S, 2 * S])
     assert found(away) == {}
 

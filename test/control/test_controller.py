@@ -311,6 +311,17 @@ def test_a_jump_of_the_clock_clears_the_plan_and_goes_on(jump_s):
     assert controller.tick(now + S // 60).source == 'fresh'
 
 
+def test_after_a_standstill_of_the_process_motion_begins_from_rest():
+    controller = make(ramp_s=0.0)
+    t = np.arange(100)[:, None] * 0.02
+    controller.offer(chunk(START, 1.0 * t + np.zeros(3)), START)
+    before = np.array([tick.command for tick in run(controller, START, 0.5)])
+    assert np.diff(before, axis=0)[-1].max() * 60 > 0.9
+    after = np.array([tick.command for tick in run(controller, START + 9 * S // 10, 0.3)])
+    velocity = np.diff(np.concatenate([before[-1:], after]), axis=0, prepend=before[-1:]) * 60
+    assert np.abs(np.diff(velocity, axis=0)).max() * 60 <= 20 * (1 + 1e-6) and velocity[-1].max() > 0.9
+
+
 def test_velocities_hold_their_step_and_end_in_zero():
     controller = make(ActionKind.JOINT_VELOCITY, ramp_s=0.0, limit=limits(acceleration=1000.0))
     controller.offer(chunk(START, [[0.4] * 3, [0.8] * 3], dt_s=0.1, kind=ActionKind.JOINT_VELOCITY), START)
