@@ -11,7 +11,7 @@ from oxygen_ros.sim.view import CAMERA
 from oxygen_ros.train.demonstrations import PHASES
 from oxygen_ros.train.helpers import Places
 
-SUBTASK_SHARE = 0.45
+SUBTASK_SHARE = 0.3
 NUMBERS = 256
 
 

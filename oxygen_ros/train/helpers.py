@@ -59,7 +59,7 @@ class Helpers(nn.Module):
             if len(sample):
                 said = 4 * (places.blocks[sample, colour] - 0.5)
                 word = word + F.smooth_l1_loss(self.words(rows[sample, position]), said, beta=0.1)
-        word = word / len(self.colours)
+        word = 2 * word / len(self.colours)
         named = places.target >= 0
         if not named.any():
             return 0.3 * shown + inside + word
