@@ -10,7 +10,7 @@ from pathlib import Path
 def add_arguments(parser):
     parser.add_argument('--folder', type=Path, default=Path('recordings/nano'), help='where data and the run live')
     parser.add_argument('--shards', type=int, default=34, help='shards of 100 demonstrations (default %(default)s)')
-    parser.add_argument('--steps', type=int, default=13000, help='training steps (default %(default)s)')
+    parser.add_argument('--steps', type=int, default=14000, help='training steps (default %(default)s)')
     parser.add_argument('--stop-at', type=int, help='stop after this step; a later call goes on')
     parser.add_argument('--corrections', type=int, default=0,
                         help='shards driven by the weights so far and labelled by the expert (default %(default)s)')

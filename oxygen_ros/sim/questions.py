@@ -33,8 +33,8 @@ QUESTIONS = {
     'did': ('what did you do?', 'what have you done?'),
     'holding': ('what are you holding?', 'what is in the gripper?'),
 }
-CHANCE = {'where': 0.5, 'closest': 0.14, 'leftmost': 0.08, 'rightmost': 0.08, 'doing': 0.06, 'did': 0.07,
-          'holding': 0.07}
+CHANCE = {'where': 0.45, 'closest': 0.14, 'leftmost': 0.12, 'rightmost': 0.12, 'doing': 0.05, 'did': 0.06,
+          'holding': 0.06}
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ class RunConfig:
     last_rate_share: float = 0.02
     warm_up: int = 200
     decay: float = 0.02  # of matrices
-    decay_share: float = 0.3
+    decay_share: float = 0.25
     clip: float = 1.0
     average: float = 0.998  # of the weights kept for use
     seed: int = 0
