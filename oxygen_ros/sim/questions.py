@@ -33,8 +33,8 @@ QUESTIONS = {
     'did': ('what did you do?', 'what have you done?'),
     'holding': ('what are you holding?', 'what is in the gripper?'),
 }
-CHANCE = {'where': 0.45, 'closest': 0.14, 'leftmost': 0.12, 'rightmost': 0.12, 'doing': 0.05, 'did': 0.06,
-          'holding': 0.06}
+CHANCE = {'where': 0.35, 'closest': 0.15, 'leftmost': 0.17, 'rightmost': 0.17, 'doing': 0.05, 'did': 0.06,
+          'holding': 0.05}
 
 
 @dataclass(frozen=True)

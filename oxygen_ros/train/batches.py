@@ -53,7 +53,10 @@ class Batches:
         """Where the blocks of these frames appear: Places."""
         names = [GOALS[goal].colour for goal in self.frames.goal[rows]]
         target = [COLOURS.index(name) if name else -1 for name in names]
-        return Places(torch.from_numpy(self.shares[rows]), torch.tensor(target))
+        blocks, gripper = self.frames.blocks[rows], self.frames.gripper[rows]
+        far = np.linalg.norm(blocks[..., :2] - gripper[:, None, :2], axis=-1)
+        first = np.stack([blocks[..., 1].argmax(1), blocks[..., 1].argmin(1), far.argmin(1)], 1)
+        return Places(torch.from_numpy(self.shares[rows]), torch.tensor(target), torch.from_numpy(first))
 
     def tokens(self, text):
         if text not in self._texts:

@@ -14,17 +14,22 @@ from oxygen_ros.sim.instructions import COLOURS
 
 @dataclass(frozen=True)
 class Places:
-    """`blocks float32 [B, 3, 2]` (row, column) shares of the picture by colour; `target int64 [B]` colour or -1."""
+    """
+    `blocks float32 [B, 3, 2]` (row, column) shares of the picture by colour; `target int64 [B]` colour or -1; `first
+    int64 [B, 3]` colours of the leftmost and rightmost block and of the one closest to the gripper.
+    """
 
     blocks: torch.Tensor
     target: torch.Tensor
+    first: torch.Tensor
 
 
 class Helpers(nn.Module):
     """
     Which image token shows which block, and where in it; which shows the instruction's block, told half way up the
     trunk so that the layers above can use it; at the prompt's end, where that is; and at every word for a colour, told
-    half way up too, where the block of that colour is. `colours` are those words' token ids.
+    half way up too, where the block of that colour is; half way up too, which image token shows the leftmost block, the
+    rightmost and the closest. `colours` are those words' token ids.
     """
 
     def __init__(self, model, colours):
@@ -35,6 +40,7 @@ class Helpers(nn.Module):
         self.shows = nn.Linear(width, 3 * len(COLOURS))
         self.points = nn.Linear(width, 2)
         self.words = nn.Linear(width, 2)
+        self.firsts = nn.Linear(width, 3)
         self.colours = tuple(colours)
         self._half_way = None
         model.trunk.layers[max(config.depth // 2 - 1, 0)].register_forward_hook(self._keep)
@@ -53,18 +59,20 @@ class Helpers(nn.Module):
         inside = F.smooth_l1_loss(at, scaled - cell - 0.5, beta=0.1)
         text = torch.cat((batch.prompt, batch.answer), 1)
         rows = self._half_way[:, self.side ** 2:]
+        firsts = self.firsts(self._half_way[:, :self.side ** 2]).transpose(1, 2)  # [B, 3, N]
+        first = F.cross_entropy(firsts.flatten(0, 1), wanted.gather(1, places.first).flatten())
         word = 0.0
         for colour, token in enumerate(self.colours):
             sample, position = torch.nonzero(text == token, as_tuple=True)
             if len(sample):
                 said = 4 * (places.blocks[sample, colour] - 0.5)
                 word = word + F.smooth_l1_loss(self.words(rows[sample, position]), said, beta=0.1)
-        word = 2 * word / len(self.colours)
+        always = 0.3 * shown + inside + 2 * word / len(self.colours) + 0.4 * first
         named = places.target >= 0
         if not named.any():
-            return 0.3 * shown + inside + word
+            return always
         marks = self.named(self._half_way[named, :self.side ** 2])[..., 0]  # [B, N]
         mark = F.cross_entropy(marks, wanted[named, places.target[named]])
         aim = places.blocks[named, places.target[named]] - 0.5
         point = F.smooth_l1_loss(self.points(output.last)[named], 4 * aim, beta=0.1)
-        return 0.3 * shown + inside + point + 0.5 * mark + word
+        return always + point + 0.5 * mark

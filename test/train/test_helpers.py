@@ -21,13 +21,16 @@ def helpers_with(half_way):
 
 
 def test_the_loss_is_small_only_where_the_heads_name_the_true_places():
-    places = Places(torch.tensor([[[0.10, 0.10], [0.60, 0.35], [0.90, 0.90]]]), torch.tensor([1]))
+    blocks = torch.tensor([[[0.10, 0.10], [0.60, 0.35], [0.90, 0.90]]])
+    places = Places(blocks, torch.tensor([1]), torch.tensor([[0, 2, 1]]))
     image, marked = torch.zeros(1, SIDE * SIDE, WIDTH), torch.zeros(1, SIDE * SIDE + 3, WIDTH)
     for colour, (row, column) in enumerate([(0, 0), (2, 1), (3, 3)]):
         inside = places.blocks[0, colour] * SIDE - torch.tensor([row, column]) - 0.5
         image[0, row * SIDE + column, 3 * colour:3 * colour + 3] = torch.tensor([12.0, *inside])
     marked[0, 2 * SIDE + 1, 0] = 12.0
     marked[0, SIDE * SIDE + 1, :2] = 4 * (places.blocks[0, 1] - 0.5)  # the word for the second colour
+    for head, (row, column) in enumerate([(0, 0), (3, 3), (2, 1)]):
+        marked[0, row * SIDE + column, 4 + head] = 20.0
     last = torch.zeros(1, WIDTH)
     last[0, :2] = 4 * (places.blocks[0, 1] - 0.5)
 
@@ -37,6 +40,8 @@ def test_the_loss_is_small_only_where_the_heads_name_the_true_places():
         for layer, rows in ((helpers.shows, 9), (helpers.points, 2), (helpers.named, 1), (helpers.words, 2)):
             layer.weight.zero_(), layer.bias.zero_()
             layer.weight[:rows, :rows] = torch.eye(rows)
+        helpers.firsts.weight.zero_(), helpers.firsts.bias.zero_()
+        helpers.firsts.weight[:, 4:7] = torch.eye(3)
         return helpers(BATCH, SimpleNamespace(image=image, last=last), places)
 
     right = loss(image, marked, last)
@@ -51,7 +56,7 @@ def test_the_loss_is_small_only_where_the_heads_name_the_true_places():
 
 def test_a_batch_without_any_named_block_has_a_finite_loss():
     helpers = helpers_with(torch.randn(2, 20, WIDTH))
-    places = Places(torch.rand(2, 3, 2), torch.tensor([-1, -1]))
+    places = Places(torch.rand(2, 3, 2), torch.tensor([-1, -1]), torch.zeros(2, 3, dtype=torch.long))
     batch = SimpleNamespace(prompt=torch.zeros(2, 4, dtype=torch.long), answer=torch.zeros(2, 0, dtype=torch.long))
     output = SimpleNamespace(image=torch.randn(2, 16, WIDTH), last=torch.randn(2, WIDTH))
     assert torch.isfinite(helpers(batch, output, places))
