@@ -285,3 +285,21 @@ def test_what_is_switched_off_to_be_measured_changes_no_result(option):
         other.run_frame(observation(i), [ask(4)], same.chunk, same.token)
     assert all(np.abs(a.data - b.data).max() < 1e-5 for a, b in zip(log.chunks, same.chunks, strict=True))
     assert log.tokens(1) == same.tokens(1)
+
+
+def test_steady_traffic_keeps_no_tensor_and_grows_no_pool():
+    import gc
+
+    import torch
+
+    def alive():
+        gc.collect()
+        return sum(issubclass(type(x), torch.Tensor) for x in gc.get_objects())
+
+    made = engine(slots=4, decode_rounds=2, draft_tokens=2)
+    for i in range(8):
+        made.run_frame(observation(i % 3), [ask(6)], lambda chunk: None, lambda event: None)
+    before, held = alive(), made.pool.bytes
+    for i in range(12):
+        made.run_frame(observation(i % 3), [ask(6)], lambda chunk: None, lambda event: None)
+    assert alive() == before and made.pool.bytes == held
