@@ -57,7 +57,7 @@ def run(arguments):
     if arguments.report:
         from oxygen_ros.report.build import build_report
         page = build_report(arguments.report / 'report.html', runs_of(outcome), table, 'Evaluation of recorded runs',
-                            f'{len(arguments.bags)} bags, seed {settings.seed}, '
+                            f'{len(arguments.bags)} bag{"s"[:len(arguments.bags) > 1]}, seed {settings.seed}, '
                             f'inference delay {settings.delay_ms:g} ms')
         write_texts(arguments.report / 'texts.json', outcome, settings.modes[0])
     store.clear(outcome.results)

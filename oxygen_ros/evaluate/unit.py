@@ -179,6 +179,8 @@ class _Stretch:
     def _take(self, topic, time_ns, data, active):
         if topic in self._recorded.topics:
             row = self._recorded.row(topic, data)
+            if self._curves and self._unit.start_ns <= time_ns < self._unit.stop_ns:
+                self._curves.command_times_s.append(self._seconds(time_ns))
             if row is not None:
                 self._score.add_reference(time_ns, row)
                 self._sample('recorded command', time_ns, row)

@@ -64,7 +64,8 @@ def _evaluation(page, evaluation):
 
 
 def _run(page, run):
-    page.heading(run.name, f'{run.duration_s:.1f} s, {sum(run.topics.values())} messages on {len(run.topics)} topics')
+    held = f', {sum(run.topics.values())} messages on {len(run.topics)} topics' if run.topics else ''
+    page.heading(run.name, f'{run.duration_s:.1f} s{held}')
     for note in run.notes:
         page.note(note)
     page.facts(_summary(run))
@@ -74,7 +75,7 @@ def _run(page, run):
             ('Joints', 'Measured, published, and what the model planned (each orange line is one chunk).',
              figures.joints_figure(run)),
             ('Stage times', 'What each frame spent its time on.', figures.stages_figure(run)),
-            ('Control rate', '', figures.rate_figure(run)),
+            ('Control rate', 'Of the recorded commands.', figures.rate_figure(run)),
             ('KV pool', '', figures.pool_figure(run))):
         if figure is not None:
             page.heading(name, below)

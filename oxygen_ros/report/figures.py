@@ -97,10 +97,10 @@ def errors_figure(results):
     if not any(result.get('horizon') for result in results.values()):
         return None
     figure = go.Figure()
-    for (mode, result), colour in zip(results.items(), (BLUE, ORANGE, GREEN)):
+    for (mode, result), colour, dash in zip(results.items(), (BLUE, ORANGE, GREEN), ('solid', 'dash', 'dot')):
         figure.add_trace(go.Scatter(x=[row['step'] for row in result['horizon']],
                                     y=[row['mae'] for row in result['horizon']], name=mode, mode='lines+markers',
-                                    line=dict(color=colour)))
+                                    line=dict(color=colour, dash=dash)))
     figure.update_layout(**LAYOUT, height=300, xaxis_title='step of the chunk', yaxis_title='mean absolute error')
     return figure
 

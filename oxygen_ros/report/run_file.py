@@ -3,7 +3,7 @@ import base64
 
 import numpy as np
 
-from oxygen_ros.report.run_data import MAX_THUMBNAILS, MAX_TOKENS, RunData, Thinned, Thumbnail, Token
+from oxygen_ros.report.run_data import MAX_THUMBNAILS, MAX_TIMES, MAX_TOKENS, RunData, Thinned, Thumbnail, Token
 
 
 def to_plain(run):
@@ -16,7 +16,7 @@ def to_plain(run):
         'stages': [run.stages.times_s, run.stages.rows], 'pool': [run.pool.times_s, [list(r) for r in run.pool.rows]],
         'thumbnails': [[t.time_s, t.view, base64.b64encode(t.jpeg).decode()] for t in run.thumbnails],
         'tokens': [[t.time_s, t.task, t.request_id, t.text, t.finish_reason] for t in run.tokens],
-        'notes': run.notes,
+        'commands_s': [round(time_s, 6) for time_s in run.command_times_s], 'notes': run.notes,
     }
 
 
@@ -31,7 +31,7 @@ def from_plain(table):
     run.pool.times_s, run.pool.rows = table['pool'][0], [tuple(row) for row in table['pool'][1]]
     run.thumbnails = [Thumbnail(time_s, view, base64.b64decode(jpeg)) for time_s, view, jpeg in table['thumbnails']]
     run.tokens = [Token(*row) for row in table['tokens']]
-    run.notes = list(table['notes'])
+    run.command_times_s, run.notes = list(table['commands_s']), list(table['notes'])
     return run
 
 
@@ -45,6 +45,7 @@ def join(runs):
         for mine, its in ((whole.chunks, run.chunks), (whole.stages, run.stages), (whole.pool, run.pool)):
             extend(mine, its)
         whole.thumbnails += run.thumbnails
+        whole.command_times_s += run.command_times_s[:MAX_TIMES - len(whole.command_times_s)]
         # Request ids count within a stretch.
         whole.tokens += [Token(t.time_s, t.task, t.request_id + i * 10**9, t.text, t.finish_reason)
                          for t in run.tokens[:MAX_TOKENS - len(whole.tokens)]]

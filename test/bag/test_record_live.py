@@ -24,13 +24,13 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 @pytest.fixture
 def graph():
-    """A node in an executor; `spin(condition)` turns it until the condition holds or 15 s have passed."""
+    """A node in an executor; `spin(condition)` turns it until the condition holds or 40 s have passed."""
     rclpy.init()
     node, executor = rclpy.create_node('bench'), SingleThreadedExecutor()
     executor.add_node(node)
 
     def spin(condition):
-        end = time.monotonic() + 15
+        end = time.monotonic() + 40
         while not condition() and time.monotonic() < end:
             executor.spin_once(timeout_sec=0.02)
         assert condition()
@@ -133,7 +133,7 @@ def test_a_recording_under_ctrl_c_is_whole(graph, tmp_path):
 def test_play_on_the_command_line_keeps_commands_aside_and_refuses_a_bad_bag(graph, tmp_path, bag_maker):
     node, spin = graph
     path, heard, moved = bag_maker.write(tmp_path / 'bag'), [], []
-    node.create_subscription(JointState, '/joint_states', heard.append, qos_profile_sensor_data)
+    node.create_subscription(JointState, '/joint_states', heard.append, 200)
     from std_msgs.msg import Float64MultiArray
     node.create_subscription(Float64MultiArray, '/joint_command', moved.append, 10)
     child = subprocess.Popen([sys.executable, '-m', 'oxygen_ros', 'play', str(path), '--rate', '5'],

@@ -10,7 +10,8 @@ from oxygen_ros.evaluate.plan import Settings
 
 pytest.importorskip('torch')
 # Texts short enough to end within the bag in every mode.
-SHORT = (('random_weights', True), ('checkpoint', ''), ('profile', 'aloha_sim'), ('language.subtask.max_tokens', 3))
+SHORT = (('random_weights', True), ('checkpoint', ''), ('profile', 'aloha_sim'), ('language.subtask.max_tokens', 3),
+         ('language.subtask.every_n_frames', 4), ('engine.decode_rounds', 2), ('engine.slots', 4))
 
 
 @pytest.fixture(scope='module')

@@ -118,7 +118,7 @@ def test_live_and_recorded_messages_give_the_same_observation_and_the_same_tenso
     recorder = Recorder(node, tmp_path / 'bag', ['top/image_raw', 'joint_states', 'instruction'])
 
     def spin(condition):
-        end = time.monotonic() + 15
+        end = time.monotonic() + 40
         while not condition() and time.monotonic() < end:
             executor.spin_once(timeout_sec=0.02)
         assert condition()

@@ -28,7 +28,7 @@ def graph():
     executor.add_node(viz)
 
     def spin(condition, each=lambda: None):
-        end = time.monotonic() + 15
+        end = time.monotonic() + 40
         while not condition() and time.monotonic() < end:
             each()
             executor.spin_once(timeout_sec=0.02)
