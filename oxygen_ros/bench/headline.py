@@ -8,9 +8,10 @@ from oxygen_ros.bench.stages import Stages
 from oxygen_ros.bench.workload import Shapes
 
 
-def predicted_ms(mode, stage, shapes, rows):
-    """Sum of the stages of one frame, each timed alone; `stage` gives its median in ms."""
-    once = stage('vision') + stage('prefill')
+def predicted_ms(mode, stages, shapes, rows):
+    """Sum of the stages of one frame, each timed alone."""
+    stage = stages.samples.median
+    once = stage('prefill') + (stage('vision') if stages.static is None else 0.0)
     if mode == 'isolated':
         return once * (1 + shapes.per_frame) + stage('denoise') + shapes.per_frame * shapes.tokens * stage('decode_1')
     if mode == 'shared':
@@ -52,6 +53,6 @@ def headline(options, progress, modes=MODES):
         if options.memory:
             figures.update(peak_bytes(options, mode))
         if mode != 'reference':
-            figures['predicted_frame_ms'] = predicted_ms(mode, stages.samples.median, shapes, rows)
+            figures['predicted_frame_ms'] = predicted_ms(mode, stages, shapes, rows)
         result['modes'][mode] = figures
     return result

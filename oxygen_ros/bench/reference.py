@@ -16,11 +16,11 @@ class Reference:
 
     One vision call per view slot, masked views and prompt padding included, separate Q, K, V, gate and up, keys
     repeated for every head, softmax in float32, a cache that is concatenated at every step, adaptive norms from the
-    time at every denoising step, one forward for each of the N tokens.
+    time at every denoising step, one forward for each of the N tokens. Call it under `with reference.device`.
     """
 
     def __init__(self, model):
-        self.config, self.dtype = model.config, model.dtype
+        self.config, self.dtype, self.device = model.config, model.dtype, model.device
         self.w = dict(save_pairs(model))
 
     def linear(self, name, x):

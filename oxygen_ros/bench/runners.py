@@ -74,13 +74,14 @@ class ReferenceRunner:
     @torch.inference_mode()
     def frame(self):
         c, shapes = self.reference.config, self.shapes
-        images, present, prompt, mask = (torch.from_numpy(np.asarray(x)) for x in self.processor.padded(self.frames))
+        device = self.reference.device
+        inputs = [torch.from_numpy(np.asarray(x)).to(device) for x in self.processor.padded(self.frames)]
         start = self.clock()
-        noise = action_noise(self.seed, self.frames, c.horizon, c.action_dim)
-        self.reference.actions(images, present, prompt, mask, noise, shapes.steps).numpy()
-        ready = self.clock() - start
-        tokens = sum(len(self.reference.text(images, present, prompt, mask, shapes.tokens))
-                     for _ in range(shapes.per_frame))
+        noise = action_noise(self.seed, self.frames, c.horizon, c.action_dim).to(device)
+        with device:
+            self.reference.actions(*inputs, noise, shapes.steps).cpu()
+            ready = self.clock() - start
+            tokens = sum(len(self.reference.text(*inputs, shapes.tokens)) for _ in range(shapes.per_frame))
         took = self.clock() - start
         self.frames += 1
         if self.measuring:

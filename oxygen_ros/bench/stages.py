@@ -1,4 +1,6 @@
 """Each stage of a frame timed alone, on an engine's own model and pool."""
+from dataclasses import replace
+
 import torch
 
 from oxygen_ros.bench import cost
@@ -23,15 +25,24 @@ class Stages:
         self.length = len(self.tokens) + len(self.prompt)
         c = self.model.config
         self.noise = action_noise(0, 0, c.horizon, c.action_dim).to(self.model.device)
+        engine.warm_up()
+        self.static = engine.static
         self.hidden = self.prefill()
 
     def vision(self):
         return self.model.embed_images(self.images)
 
     def prefill(self):
+        """With stages captured for a GPU, vision is part of it."""
+        if self.static is not None:
+            run = self.static.prefills[len(self.images), self.static.bucket(len(self.prompt)), None]
+            return run(self.images, self.prompt, 0)[0]
         return self.model.prefill(self.tokens, self.prompt, self.pool.block(0), self.engine.mask)
 
     def denoise(self):
+        if self.static is not None:
+            run = self.static.denoises[len(self.images), self.static.bucket(len(self.prompt))]
+            return run(self.noise, 0, self.length).float().cpu()
         return self.model.denoise(self.noise, self.pool.block(0), self.length, self.engine.tables).float().cpu()
 
     def streams(self, rows):
@@ -41,7 +52,11 @@ class Stages:
 
     def decode(self, rows):
         streams = self.streams(rows)
-        append = Append(self.pool, streams, [s.pending for s in streams], [1] * rows)
+        pending = [s.pending for s in streams]
+        extent = self.static.extent(streams, pending) if self.static is not None else None
+        append = Append(self.pool, streams, pending, [1] * rows, extent)
+        if extent is not None:
+            return self.static.rounds[extent](append)[:rows].argmax(-1).tolist()
         hidden = self.model.extend(append.tokens, append.positions, append.attend)
         return self.model.logits(hidden[append.wanted]).argmax(-1).tolist()
 
@@ -64,6 +79,9 @@ class Stages:
         c, size = self.model.config, torch.finfo(self.model.dtype).bits // 8
         found = {'vision': cost.vision(c, self.shapes.views, size), 'prefill': cost.prefill(c, self.length, size),
                  'denoise': cost.denoise(c, self.length, self.shapes.steps, size)}
+        if self.static is not None:
+            both = found['vision'], found['prefill']
+            found['prefill'] = replace(both[1], flop=sum(x.flop for x in both), bytes=sum(x.bytes for x in both))
         found.update({f'decode_{n}': cost.decode(c, n, self.length, self.shapes.tokens / 2, size) for n in rows})
         return found
 
