@@ -7,6 +7,7 @@ from oxygen_ros.evaluate.collect import timing_of
 from oxygen_ros.report import figures
 from oxygen_ros.report.page import Page
 
+MAX_LINES_A_CARD = 8
 NAMES = (('frames', 'frames'), ('action_mse', 'action MSE'), ('action_mae', 'action MAE'),
          ('boundary_jump_max', 'largest jump between chunks'), ('boundary_jump_mean', 'mean jump between chunks'),
          ('clamps', 'clamped joint values'))
@@ -117,7 +118,10 @@ def _cards(run):
             if begin_s <= token.time_s < end_s:
                 key = (token.request_id, token.task)
                 said[key] = said.get(key, '') + token.text
-        yield picture.time_s, picture.view, picture.jpeg, [(task, text) for (_, task), text in sorted(said.items())]
+        lines = [(task, text) for (_, task), text in sorted(said.items()) if text.strip()]
+        if len(lines) > MAX_LINES_A_CARD:
+            lines = [*lines[:MAX_LINES_A_CARD], ('more', f'{len(lines) - MAX_LINES_A_CARD}, see the table')]
+        yield picture.time_s, picture.view, picture.jpeg, lines
 
 
 def _texts(page, run, limit=30):
