@@ -21,12 +21,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Limits:
-    """How fresh and how close together the inputs of one frame must be."""
+    """How fresh and how close together the inputs of one frame must be, and how many frames a second there may be."""
 
     image_max_age_s: float = 0.5
     joint_max_age_s: float = 0.5
     sync_tolerance_s: float = 0.1
     instruction_timeout_s: float = 0.0
+    max_frame_rate_hz: float = 0.0  # 0: a frame for every image that finds the engine free
 
 
 class FrameRunner:
@@ -40,6 +41,7 @@ class FrameRunner:
 
     MAX_QUESTIONS = 8
     STUCK_S = 2.0
+    EARLY_NS = 5_000_000  # an image this much before a frame is due is taken: the next one may be far
 
     def __init__(self, engine, inputs, timeline, decode, tasks=(), limits=Limits(), question=None):
         self.engine = engine
@@ -63,6 +65,7 @@ class FrameRunner:
         self._texts = {}
         self._frames = 0
         self._busy_since_ns = 0  # start of the frame that runs now, 0 between frames
+        self._began_ns = None  # start of the newest frame
 
     def ask(self, text):
         """Queue a question for the next frame; False when too many wait already. Any thread."""
@@ -80,10 +83,12 @@ class FrameRunner:
             # Texts about another instruction are of no use to anyone; their streams end with a marker.
             self.engine.cancel_all(FinishReason.CANCELLED)
             self._instruction_id = instruction.instruction_id
+        if not self._due(self.timeline.now_ns()):
+            return False  # the next image wakes this thread again
         observation = self._observe()
         if observation is None:
             return False
-        self._busy_since_ns = self.timeline.now_ns()
+        self._busy_since_ns = self._began_ns = self.timeline.now_ns()
         try:
             self.report = self.engine.run_frame(observation, self._requests(), self.sinks.chunk, self._on_token)
             self.problem = ''
@@ -110,6 +115,13 @@ class FrameRunner:
         since_ns = self._busy_since_ns
         busy_s = (now_ns - since_ns) / 1e9 if since_ns else 0.0
         return f'the engine has been busy with one frame for {busy_s:.1f} s' if busy_s > self.STUCK_S else ''
+
+    def _due(self, now_ns):
+        """False while the newest frame is too young for another; a clock that stepped back holds nothing up."""
+        rate_hz = self.limits.max_frame_rate_hz
+        if not rate_hz or self._began_ns is None:
+            return True
+        return not 0 <= now_ns - self._began_ns < 1e9 / rate_hz - self.EARLY_NS
 
     def _observe(self):
         limits, now_ns = self.limits, self.timeline.now_ns()

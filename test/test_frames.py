@@ -6,7 +6,7 @@ import pytest
 
 from oxygen_ros.engine.fake import FakeEngine
 from oxygen_ros.engine.request import LanguageRequest
-from oxygen_ros.frames import FrameRunner, Task
+from oxygen_ros.frames import FrameRunner, Limits, Task
 from oxygen_ros.inputs import Inputs, Stream
 
 NOW = 10**12
@@ -43,6 +43,13 @@ def test_one_frame_for_each_new_look():
     assert world.see() and not world.runner.step()
     assert world.see()
     assert len(world.chunks) == world.runner.counters.frames == 2
+
+
+def test_no_more_frames_a_second_than_allowed_and_none_is_lost_to_a_clock_that_steps_back():
+    world = World(limits=Limits(max_frame_rate_hz=20.0))  # looks come at 100 Hz
+    assert [world.see() for _ in range(11)] == [True, *[False] * 4, True, *[False] * 4, True]
+    world.now_ns -= 10**9
+    assert world.see()
 
 
 def test_a_task_is_asked_for_at_each_nth_frame_and_its_text_is_put_together():

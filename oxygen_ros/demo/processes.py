@@ -31,7 +31,7 @@ class Processes:
     def __exit__(self, *_):
         self.stop()
 
-    def start(self, name, *arguments):
+    def start(self, name, *arguments, nice=0):
         """Start `python -m oxygen_ros ARGUMENTS` under `name`; its output goes to `<name>.log`."""
         log = (self._directory / f'{name}.log').open('wb')
         with log:
@@ -39,6 +39,7 @@ class Processes:
             self._children[name] = subprocess.Popen(
                 [sys.executable, '-m', 'oxygen_ros', *map(str, arguments)], env=self._environment,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+            os.setpriority(os.PRIO_PROCESS, self._children[name].pid, nice)
 
     def check(self):
         """Raise Crashed if a child has ended."""

@@ -77,7 +77,7 @@ class Session:
                                 '--ros-args', '-r', CAMERA)
                 processes.start('node', 'node', '--params-file', self._params_file)
                 if self._bag:
-                    processes.start('record', 'record', self._bag)
+                    processes.start('record', 'record', self._bag, nice=10)  # it queues; the robot does not
                 try:
                     self._wait_for_commands(executor, monitor, processes, start_timeout_s)
                     self._watch(executor, monitor, processes, seconds)
