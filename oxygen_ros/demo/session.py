@@ -70,7 +70,7 @@ class Session:
         executor = SingleThreadedExecutor()
         executor.add_node(node)
         monitor = Monitor(node)
-        status = 0
+        status, interrupted = 0, False
         try:
             with Processes(self._directory, self._environment) as processes:
                 processes.start('sim', 'sim', '--params-file', share.config_file('sim.yaml'),
@@ -83,12 +83,14 @@ class Session:
                     self._watch(executor, monitor, processes, seconds)
                     self._wait_for_last_status(executor, monitor)
                 except (KeyboardInterrupt, ExternalShutdownException):
+                    interrupted = True
                     print('\ndemo: interrupted, stopping the robot', file=sys.stderr)
             figures = summary.summarise(monitor, target_hz)
         except (Crashed, TimeoutError, ValueError) as error:
-            print(f'demo: {error}', file=sys.stderr)
-            print(f'demo: the logs are in {self._directory}', file=sys.stderr)
-            status = 1
+            if not interrupted:
+                print(f'demo: {error}', file=sys.stderr)
+                print(f'demo: the logs are in {self._directory}', file=sys.stderr)
+                status = 1
         else:
             summary.write(figures, self._directory / 'summary.json')
             if json_file:

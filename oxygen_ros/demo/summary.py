@@ -24,9 +24,9 @@ def host():
 
 
 def summarise(monitor, target_hz):
-    """The figures of a run, as a dictionary; raises ValueError if no command was seen."""
-    if len(monitor.command_times_s) < 2:
-        raise ValueError('no joint command was seen')
+    """The figures of a run, as a dictionary; raises ValueError where no command was seen."""
+    if len(monitor.command_times_s) < 2 or monitor.status is None:
+        raise ValueError('no joint command or no status of the node was seen')
     judged = Punctuality.of(monitor.command_times_s, 1 / target_hz)
     status = monitor.status
     age = float(np.percentile(monitor.chunk_ages_ms, 99)) if monitor.chunk_ages_ms else None
