@@ -188,8 +188,12 @@ class Expert:
         along, across = sign * (block[0] - here[0]), here[1] - block[1]
         low = here[2] < PUSH_M + 0.015
         phase = 'push'
-        if not (low and abs(across) < 0.014 and 0.015 < along < BESIDE_M + 0.02):
-            phase = 'reach' if self._over(path, here, behind, APART_M, PUSH_M, 0.075) else 'lower'
+        if not (low and abs(across) < 0.018 and 0.015 < along < BESIDE_M + 0.04):
+            if abs(across) < 0.016 and 0.040 < along < BESIDE_M + 0.03:
+                # Anywhere behind the block will do: down from there, rather than up again for a better place.
+                phase, behind = 'lower', here[:2]
+            else:
+                phase = 'reach' if self._over(path, here, behind, APART_M, PUSH_M, 0.075) else 'lower'
             path.straight(np.array([*behind, PUSH_M]), APART_M, DOWN_SPEED)
         # The fingers meet the block about this far ahead of the pinch point.
         end = line - sign * 0.030
