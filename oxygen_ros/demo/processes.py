@@ -8,6 +8,11 @@ import sys
 STOP_TIMEOUT_S = 10.0
 
 
+def _take_interrupts():
+    """A shell that runs this in the background has interrupts ignored, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Crashed(RuntimeError):
     """A process of the demo ended by itself; the text says which and shows its last lines."""
 
@@ -38,8 +43,12 @@ class Processes:
             # A session of its own: Ctrl-C in the terminal reaches this process alone, which stops the others in order.
             self._children[name] = subprocess.Popen(
                 [sys.executable, '-m', 'oxygen_ros', *map(str, arguments)], env=self._environment,
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+                preexec_fn=_take_interrupts)
             os.setpriority(os.PRIO_PROCESS, self._children[name].pid, nice)
+
+    def pid(self, name):
+        return self._children[name].pid
 
     def check(self):
         """Raise Crashed if a child has ended."""

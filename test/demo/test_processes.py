@@ -1,4 +1,6 @@
 import os
+from pathlib import Path
+import signal
 import sys
 
 import pytest
@@ -37,3 +39,13 @@ def test_stop_interrupts_and_leaves_no_child(tmp_path):
         return
     assert processes.stop() == {'child': 0}
     assert 'held' in processes.tail('child')
+
+
+def test_children_can_be_interrupted_even_where_this_process_ignores_interrupts(processes, tmp_path):
+    ignored = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        processes.start('sim', 'sim', '--parameters')
+    finally:
+        signal.signal(signal.SIGINT, ignored)
+    mask = Path(f'/proc/{processes.pid("sim")}/status').read_text().partition('SigIgn:')[2].split()[0]
+    assert not int(mask, 16) & 1 << signal.SIGINT - 1
