@@ -1,4 +1,6 @@
 """What the node knows about itself, as EngineStatus and as /diagnostics."""
+import math
+
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from oxygen_ros.messages import time_of
@@ -32,7 +34,8 @@ def engine_status(now_ns, state, detail, active):
     message.ticks, message.ticks_lost = active.loop.ticks, active.loop.lost
     message.images_received = sum(stream.received for stream in active.inputs.views.values())
     message.inputs_refused = active.inputs_refused()
-    message.chunk_age_ms = float((active.loop.last and active.loop.last.chunk_age_ms) or 0.0)
+    age_ms = active.loop.last.chunk_age_ms if active.loop.last else 0.0
+    message.chunk_age_ms = float(age_ms) if math.isfinite(age_ms) else 0.0  # no chunk behind a held command
     return message
 
 

@@ -111,7 +111,8 @@ class Speaker:
         parts = self._parts
         parts.chunk_refusal = reason and f'chunk refused: {reason}'
         if reason:
-            self._node.get_logger().warning(parts.chunk_refusal, throttle_duration_sec=1.0)
+            if not reason.startswith('stopped'):  # that was said when it stopped
+                self._node.get_logger().warning(parts.chunk_refusal, throttle_duration_sec=1.0)
             return
         self._taken = chunk
 

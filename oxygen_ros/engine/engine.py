@@ -61,7 +61,7 @@ class Engine:
         self.deadline = DeadlineController(config.deadline_s)
         self.static = None  # StaticPaths, made in warm_up
         self.chunk_left_s = None  # when the last chunk left, on the engine's clock
-        self._next_request = 1
+        self._next_request, self._next_frame = 1, 0
         if config.threads:
             torch.set_num_threads(config.threads)
 
@@ -126,7 +126,7 @@ class Engine:
             raise ValueError(f'the prompt has {len(inputs.prompt_tokens)} tokens, the engine holds '
                              f'{self.config.max_prompt_tokens}')
         images, prompt = self._to_device(inputs)
-        frame_id = self._counters.frames
+        frame_id, self._next_frame = self._next_frame, self._next_frame + 1
         self._counters.frames += 1
         before = replace(self._counters)
         self.language.drop_late(start)
@@ -199,7 +199,7 @@ class Engine:
         if self.hierarchy is not None:
             self.hierarchy.forget()
         if frame_id is not None:
-            self._counters.frames = frame_id
+            self._next_frame = frame_id
 
     def close(self):
         """End all streams and take the hooks off the model."""

@@ -76,7 +76,7 @@ class FakeEngine:
         self._sleep = sleep
         self._streams = {}
         self._ended = []  # events of streams cancelled between frames
-        self._next_request = 1
+        self._next_request, self._next_frame = 1, 0
 
     def warm_up(self):
         """Nothing to compile."""
@@ -85,7 +85,7 @@ class FakeEngine:
         """Do one frame: the chunk first, then admit `requests`, then one token a round for every live stream."""
         start = time.perf_counter()
         counters = self.counters
-        frame_id = counters.frames
+        frame_id, self._next_frame = self._next_frame, self._next_frame + 1
         if frame_id == self.fail_at:
             raise RuntimeError(f'the fake engine was told to fail in frame {frame_id}')
         counters.frames += 1
@@ -158,7 +158,7 @@ class FakeEngine:
         self._streams.clear()
         self._ended.clear()
         if frame_id is not None:
-            self.counters.frames = frame_id
+            self._next_frame = frame_id
         self._gauge()
 
     def close(self):

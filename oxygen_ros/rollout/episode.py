@@ -76,9 +76,8 @@ class ClosedLoop:
         begin(scene, goal, seed, self.kinematics, config.wild)
         judge = Judge(scene, goal)
         text = instruction or goal.say(random)
-        self.engine.reset()
         # Noise is keyed by the frame id: the same in every mode and order of episodes.
-        self.engine.counters.frames = (seed % 1_000_000) * 1000
+        self.engine.reset(frame_id=(seed % 1_000_000) * 1000)
         controller = Controller(self.control, JOINTS, self.limits, self.engine.processor.profile.action_kind)
         controller.activate(0)
         controller.instruction(1, text, 0)
