@@ -28,6 +28,9 @@ def main(arguments=None):
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--version', action='version', version=f'oxygen_ros {oxygen_ros.__version__}')
     parser.add_argument('verb', choices=table, metavar='VERB', help='what to do, see below')
+    if not arguments:
+        parser.print_help()
+        return 2
     # The verb's own options, ROS arguments among them, are left for the verb.
     known = parser.parse_args(arguments[:1])
     module = importlib.import_module(f'oxygen_ros.cli.{known.verb}')

@@ -105,7 +105,10 @@ def screen(table):
     def number(value):
         return '-' if value is None else f'{value:.4g}' if isinstance(value, float) else str(value)
 
+    failed = [f'FAILED {bag["path"]}: {bag["error"]}' for bag in table['bags'] if 'error' in bag]
     names = list(table['modes'])
+    if not names:
+        return '\n'.join(failed)
     lines = [f'{"":34}' + ''.join(f'{name:>14}' for name in names)]
 
     def row(name, pick):
@@ -125,8 +128,6 @@ def screen(table):
                        ('frame', 'p50'), ('frame', 'p99')):
         lines.append(f'{f"{stage} {key} [ms]":34}' + ''.join(
             f'{number(timings[mode].get(stage, {}).get(key)):>14}' for mode in names))
-    for bag in table['bags']:
-        if 'error' in bag:
-            lines.append(f'FAILED {bag["path"]}: {bag["error"]}')
+    lines += failed
     lines.append('Open loop: the recorded robot did not follow these actions; a small error does not prove success.')
     return '\n'.join(lines)

@@ -127,12 +127,18 @@ class Session:
             if monitor.status and not monitor.status.instruction_id and time.monotonic() > instructed_s + 0.5:
                 monitor.instruct(self._instruction)
                 instructed_s = time.monotonic()
-            state = f'{monitor.status.state}: {monitor.status.detail}' if monitor.status else 'the node is not up yet'
+            state = self._state(monitor.status)
             if state != said and time.monotonic() > said_s + 1.0:
                 print(f'demo: {state}', flush=True)
                 said, said_s = state, time.monotonic()
             if time.monotonic() > deadline_s:
                 raise TimeoutError(f'no joint command within {timeout_s:.0f} s; the node says: {state}')
+
+    @staticmethod
+    def _state(status):
+        if status is None:
+            return 'the node is not up yet'
+        return f'{status.state}: {status.detail}' if status.detail else status.state
 
     def _watch(self, executor, monitor, processes, seconds):
         start_s = time.monotonic()
