@@ -10,7 +10,7 @@ from oxygen_ros.profile.policy import load_policy, profile_for
 PLAIN = ('profile', 'checkpoint', 'tokenizer', 'random_weights', 'device', 'dtype')
 NANO = Path(__file__).with_name('model') / 'nano.safetensors'  # comes with the package
 ENGINE = ('fake', 'mode', 'slots', 'decode_rounds', 'ride', 'draft_tokens', 'deadline_s', 'max_new_tokens',
-          'max_suffix_tokens', 'on_full', 'denoise_steps', 'seed', 'threads')
+          'max_suffix_tokens', 'on_full', 'eos', 'denoise_steps', 'seed', 'threads')
 RTC = ('enabled', 'max_weight', 'schedule', 'horizon_s', 'jacobian')
 
 
@@ -34,6 +34,7 @@ class EngineSettings:
     max_new_tokens: int
     max_suffix_tokens: int
     on_full: str
+    eos: bool
     denoise_steps: int
     seed: int
     threads: int
@@ -93,7 +94,7 @@ def build_engine(settings, profile, plan=lambda: None):
         max_suffix_tokens=settings.max_suffix_tokens, max_new_tokens=settings.max_new_tokens,
         decode_rounds=settings.decode_rounds, ride=settings.ride, draft_tokens=settings.draft_tokens,
         deadline_s=settings.deadline_s, denoise_steps=settings.denoise_steps, seed=settings.seed,
-        on_full=settings.on_full, dtype=settings.dtype, device=settings.device))
+        on_full=settings.on_full, eos=settings.eos, dtype=settings.dtype, device=settings.device))
     if settings.rtc_enabled:
         engine.guide = RealTimeChunking(
             plan, processor.model_actions, profile.chunk_horizon, processor.action_dim, profile.dt_s,

@@ -95,6 +95,7 @@ TABLE = (
     P('engine.max_suffix_tokens', 'int', 64, 'Longest question, in tokens, that a slot can hold.', 0, 1024),
     P('engine.on_full', 'string', 'refuse', 'What a text meets when every slot is taken.',
       choices=('refuse', 'drop_oldest')),
+    P('engine.eos', 'bool', True, 'Texts end where the model ends them; false: at their longest, for timing.'),
     P('engine.denoise_steps', 'int', 10, 'Euler steps from noise to actions.', 1, 100),
     P('engine.seed', 'int', 0, 'Seed of the action noise, with the frame number.', 0, 2**31 - 1),
     P('engine.threads', 'int', 0, 'Torch threads; 0: one less than there are cores.', 0, 256),

@@ -1,36 +1,33 @@
-"""One episode in closed loop, in one process and in simulated time: the node's engine and controller without ROS."""
-from dataclasses import dataclass
+"""One episode in closed loop and simulated time: scene, camera and judge around a pilot that commands the arm."""
+from collections import deque
+from dataclasses import dataclass, replace
 
 import numpy as np
-import yaml
 
-from oxygen_ros.control.config import ControlConfig
-from oxygen_ros.control.controller import Controller
-from oxygen_ros.control.limits import JointLimits
 from oxygen_ros.engine.observation import Observation
-from oxygen_ros.engine.request import LanguageRequest
-from oxygen_ros.profile.prompt import suffix_text
 from oxygen_ros.rollout.scores import Episode
-from oxygen_ros.share import config_file
+from oxygen_ros.rollout.talk import Talk
 from oxygen_ros.sim.blocks import Blocks
 from oxygen_ros.sim.cameras import SceneCameras
 from oxygen_ros.sim.expert import Expert
 from oxygen_ros.sim.instructions import COLOURS, Goal, understand
-from oxygen_ros.sim.joints import JOINTS
 from oxygen_ros.sim.judge import Judge, RIGHT
 from oxygen_ros.sim.kinematics import ArmKinematics
-from oxygen_ros.sim.questions import appears_at, ask, Facts, kind_of, place_of, right
+from oxygen_ros.sim.questions import Facts
 from oxygen_ros.sim.scene import Scene
 from oxygen_ros.sim.start import begin
 
 STEP_S = 0.002
+START_NS = 1_000_000_000  # many ROS nodes take a stamp of zero for none
+LAST_FRAMES = 64  # in which what is being said at the end of an episode must be said
 
 
 @dataclass(frozen=True)
 class LoopConfig:
     """
-    `tick_s` between commands, `frame_s` between observations that are looked at, `delay_s` from an observation until
-    its chunk is there, `longest_s` of an episode; `questions` asked in each, at random frames.
+    `tick_s` between commands, `frame_s` between pictures, `longest_s` of an episode; `questions` asked in each, at
+    random frames. Picture and joints reach the policy `delay_s` late, which is as an inference that takes so long; its
+    chunk is in force from the next tick on.
     """
 
     tick_s: float = 0.02
@@ -47,22 +44,30 @@ class LoopConfig:
                 raise ValueError(f'{name} must be a multiple of tick_s {self.tick_s} s, got {getattr(self, name)} s')
 
 
-class ClosedLoop:
-    """Scene, camera, engine and controller of one process; `run` an episode at a time."""
+@dataclass(frozen=True)
+class Sight:
+    """A picture that reaches the policy at tick `due`, and the question that goes with it or None."""
 
-    def __init__(self, engine, config=LoopConfig(), control=None, watch=None):
-        self.engine, self.config = engine, config
-        self.control = control or ControlConfig(rate_hz=1 / config.tick_s, blend_s=0.1, ramp_s=0.1,
-                                                max_chunk_age_s=2.0, max_measured_age_s=1.0)
+    due: int
+    observation: Observation
+    question: str | None
+
+
+class ClosedLoop:
+    """Plays episodes with a pilot (`EnginePilot`, `LockstepPilot`), one at a time; close it."""
+
+    def __init__(self, pilot, config=LoopConfig(), watch=None):
+        self.pilot, self.config = pilot, config
         self.scene = Scene(Blocks())
         self.kinematics = ArmKinematics(self.scene.model)
         self.expert = Expert(self.kinematics, [0.0])
-        self.limits = robot_limits()
         self.cameras = SceneCameras(self.scene, {'tight': Blocks.camera_sizes['tight']})
-        self.suffixes = dict(engine.processor.profile.language_suffix)
-        self.watch = watch  # called with (scene, instruction, texts) at every frame
+        self.watch = watch  # called with (scene, instruction, talk) at every frame
+        self._tick_ns = round(config.tick_s * 1e9)
+        self._now_ns = START_NS  # goes on from episode to episode
 
     def close(self):
+        self.pilot.close()
         self.cameras.close()
 
     def run(self, seed, goal, instruction=None):
@@ -71,58 +76,72 @@ class ClosedLoop:
 
         `instruction` replaces the goal's own words, which lets another goal be said than is judged.
         """
-        config, scene = self.config, self.scene
+        config, scene, pilot = self.config, self.scene, self.pilot
         random = np.random.default_rng([seed, 3])
         begin(scene, goal, seed, self.kinematics, config.wild)
         judge = Judge(scene, goal)
         text = instruction or goal.say(random)
-        # Noise is keyed by the frame id: the same in every mode and order of episodes.
-        self.engine.reset(frame_id=(seed % 1_000_000) * 1000)
-        controller = Controller(self.control, JOINTS, self.limits, self.engine.processor.profile.action_kind)
-        controller.activate(0)
-        controller.instruction(1, text, 0)
-        talk = Talk(self.engine.processor, random, config.questions,
-                    int(config.longest_s / config.frame_s / 3), self.suffixes)
-        tick_ns = round(config.tick_s * 1e9)
+        talk = Talk(random, config.questions, int(config.longest_s / config.frame_s / 3))
         each, delay = round(config.frame_s / config.tick_s), round(config.delay_s / config.tick_s)
-        arrivals, commands, frame_ms, chunks, command = [], [], [], 0, None
+        start_ns = self._now_ns + self._tick_ns
+        pilot.begin(seed, text, start_ns, start_ns + delay * self._tick_ns, scene.positions().copy())
+        sights, felt, commands, first = deque(), deque(), [], 0
         success = wrong = False
         for tick in range(round(config.longest_s / config.tick_s)):
-            now_ns = tick * tick_ns
-            controller.measured(scene.positions().copy(), now_ns)
+            self._now_ns = stamp_ns = start_ns + tick * self._tick_ns
+            felt.append((scene.positions().copy(), stamp_ns))
             if tick % each == 0:
-                picture = self.cameras.picture('tight', scene.snapshot()).copy()
-                observation = Observation(now_ns, {'base_0_rgb': picture}, scene.positions().copy(), text, 1)
-                made = []
-                requests = talk.requests(self._facts(judge, goal, text))
-                report = self.engine.run_frame(observation, requests, made.append, talk.hear)
-                talk.expect(report.request_ids)
-                frame_ms.append(report.frame_ms)
-                arrivals.append((tick + delay, made[0]))
+                newest = self._observe(stamp_ns, text)
+                question = talk.frame(stamp_ns, self._facts(judge, goal, text))
+                sights.append(Sight(tick + delay, newest, question))
                 if self.watch is not None:
                     self.watch(scene, text, talk)
-            while arrivals and arrivals[0][0] <= tick:
-                chunks += not controller.offer(arrivals.pop(0)[1], now_ns)
-            command = controller.tick(now_ns).command
+            command = None
+            if tick >= delay:
+                sight = sights.popleft() if sights and sights[0].due == tick else None
+                command = self._turn(*felt.popleft(), sight, talk)
             if command is not None:
-                scene.command(command)
+                first = first if commands else tick
                 commands.append(command)
+                scene.command(command)
             scene.advance(round(config.tick_s / STEP_S))
             judge.look()
             wrong = wrong or any(judge.done(Goal(goal.kind, c)) for c in COLOURS if goal.colour and c != goal.colour)
             if judge.done():
                 success = True
                 break
-        self._finish_texts(observation, talk)
-        return Episode(seed, goal.kind, success, tick + 1, (tick + 1) * config.tick_s, chunks, np.array(commands),
-                       1 / config.tick_s, wrong, tuple(talk.answers), tuple(talk.place_errors_mm), tuple(frame_ms))
+        chunks, frame_ms = pilot.chunks, tuple(pilot.frame_ms)
+        self._let_speak(sights, newest, talk)
+        pilot.end()
+        ticks = tick + 1
+        return Episode.of(np.array(commands), 1 / config.tick_s, seed=seed, kind=goal.kind, success=success,
+                          sim_s=ticks * config.tick_s, commanded_s=(ticks - first) * config.tick_s,
+                          chunks=chunks, wrong_goal=wrong, answers=tuple(talk.answers),
+                          place_errors_mm=tuple(talk.place_errors_mm), frame_ms=frame_ms)
 
-    def _finish_texts(self, observation, talk):
-        """Let what is being said be said, on frames whose actions nobody takes."""
-        for _ in range(64):
-            if not self.engine.counters.live_streams:
+    def _observe(self, stamp_ns, text):
+        picture = self.cameras.picture('tight', self.scene.snapshot()).copy()
+        return Observation(stamp_ns, {'base_0_rgb': picture}, self.scene.positions().copy(), text, 1)
+
+    def _turn(self, positions, stamp_ns, sight, talk):
+        """One tick of the pilot, with what reaches it then; returns its command."""
+        self.pilot.feel(positions, stamp_ns)
+        if sight is not None and sight.question is not None:
+            self.pilot.ask(sight.question)
+        command = self.pilot.tick(self._now_ns, talk.hear)
+        if sight is not None:
+            self.pilot.look(sight.observation, talk.hear)
+        return command
+
+    def _let_speak(self, sights, last, talk):
+        """Let what is being said be said, on frames whose actions nobody takes: first those on their way."""
+        for _ in range(LAST_FRAMES):
+            if not talk.awaited:
                 return
-            self.engine.run_frame(observation, [], lambda chunk: None, talk.hear)
+            self._now_ns += round(self.config.frame_s * 1e9)
+            sight = sights.popleft() if sights else Sight(0, replace(last, stamp_ns=self._now_ns), None)
+            self._turn(sight.observation.state, self._now_ns, sight, talk)
+        talk.give_up()
 
     def _facts(self, judge, goal, text):
         said = understand(text) or goal
@@ -130,57 +149,3 @@ class ClosedLoop:
         phase = self.expert.plan(positions, self.scene.velocities()[RIGHT][6], blocks, said).phase
         point = self.kinematics.forward(positions[RIGHT][:6])[0]
         return Facts({colour: blocks[colour].position for colour in COLOURS}, point, said, phase)
-
-
-class Talk:
-    """Asks for subtasks and answers, gathers what comes and holds it against the facts of its frame."""
-
-    def __init__(self, processor, random, questions, within_frames, suffixes):
-        self._suffixes, self._random = suffixes, random
-        self._when = set(random.choice(max(within_frames, questions), questions, replace=False).tolist())
-        self._frame, self._pending, self._asked = 0, [], {}
-        self._text = {}
-        self.answers, self.place_errors_mm = [], []
-        self.newest = {}  # task -> newest finished text
-
-    def requests(self, facts):
-        """The frame's language requests."""
-        self._pending = [(LanguageRequest('subtask', self._suffixes['subtask'], 16), None, facts)]
-        if self._frame in self._when:
-            question, _ = ask(self._random, facts)
-            self._pending.append((LanguageRequest('answer', suffix_text(self._suffixes['answer'], question), 16),
-                                  question, facts))
-        self._frame += 1
-        self._asked_now = []
-        return [request for request, *_ in self._pending]
-
-    def expect(self, request_ids):
-        for request_id, entry in zip(request_ids, self._pending):
-            self._asked[request_id] = entry
-        for request_id in [i for i in self._text if i in self._asked and self._text[i][1]]:
-            self._finish(request_id)
-
-    def hear(self, event):
-        text, _ = self._text.get(event.request_id, ('', None))
-        reason = event.finish_reason.value
-        self._text[event.request_id] = (text + event.text, reason)
-        if reason and event.request_id in self._asked:
-            self._finish(event.request_id)
-
-    def _finish(self, request_id):
-        (text, reason), (request, question, facts) = self._text.pop(request_id), self._asked.pop(request_id)
-        if reason not in ('eos', 'length'):
-            return
-        self.newest[request.task] = text if question is None else f'{question} {text}'
-        if question is not None:
-            self.answers.append((kind_of(question)[0], right(question, text, facts)))
-        elif facts.goal.colour:
-            place = place_of(text)
-            true = appears_at(facts.blocks[facts.goal.colour])
-            self.place_errors_mm.append(250.0 if place is None else 1e3 * float(np.linalg.norm(place - true)))
-
-
-def robot_limits():
-    """The limits that the node uses for this robot, from config/aloha.yaml."""
-    table = yaml.safe_load(config_file('aloha.yaml').read_text())
-    return JointLimits.from_table(JOINTS, table['/**/oxygen']['ros__parameters']['limits'])

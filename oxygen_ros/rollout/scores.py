@@ -1,5 +1,6 @@
 """From episodes to the figures that are reported."""
 from dataclasses import dataclass, field
+import hashlib
 import math
 
 import numpy as np
@@ -7,20 +8,42 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Episode:
-    """What one episode came to; `answers` are (question kind, right) pairs, `commands [T, J]` at `command_hz`."""
+    """
+    What one episode came to; `answers` are (question kind, right) pairs.
+
+    Of the commands it keeps how many there were in `commanded_s`, the sum of squares and number of their third
+    differences (`jerk`), and a digest to compare them by; `commands` [T, J] is there only while it is in memory.
+    """
 
     seed: int
     kind: str
     success: bool
-    ticks: int
     sim_s: float
+    commanded_s: float
     chunks: int
-    commands: np.ndarray = field(repr=False)
-    command_hz: float = 50.0
+    command_count: int = 0
+    jerk: tuple[float, int] = (0.0, 0)
+    digest: str = ''
     wrong_goal: bool = False
     answers: tuple[tuple[str, bool], ...] = ()
     place_errors_mm: tuple[float, ...] = ()
     frame_ms: tuple[float, ...] = ()
+    commands: np.ndarray | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, commands, command_hz, **fields):
+        """An episode with these commands [T, 14]."""
+        digest = hashlib.sha256(np.ascontiguousarray(commands, np.float64).tobytes()).hexdigest()[:16]
+        return cls(command_count=len(commands), jerk=jerk_of(commands, command_hz), digest=digest, commands=commands,
+                   **fields)
+
+
+def jerk_of(commands, command_hz):
+    """(sum of squares, number) of the commands' third differences over arm joints, rad/s^3; grippers are left out."""
+    if len(commands) < 4:
+        return 0.0, 0
+    differences = np.diff(np.delete(commands, (6, 13), axis=1), 3, axis=0) * command_hz ** 3
+    return float((differences ** 2).sum()), differences.size
 
 
 def wilson(successes, trials, z=1.96):
@@ -35,10 +58,9 @@ def wilson(successes, trials, z=1.96):
 
 
 def jerk_rms(episodes):
-    """Root mean square of the commands' third difference over arm joints, rad/s^3; grippers are left out."""
-    squares = [np.diff(np.delete(e.commands, (6, 13), axis=1), 3, axis=0) * e.command_hz ** 3 for e in episodes
-               if len(e.commands) > 3]
-    return float(np.sqrt(np.mean(np.concatenate([s.ravel() for s in squares]) ** 2))) if squares else 0.0
+    """Root mean square of the commands' third difference over all episodes, rad/s^3."""
+    count = sum(e.jerk[1] for e in episodes)
+    return math.sqrt(sum(e.jerk[0] for e in episodes) / count) if count else 0.0
 
 
 def summary(episodes, seed, mode):
@@ -54,8 +76,9 @@ def summary(episodes, seed, mode):
     for kind in sorted({kind for kind, _ in answers}):
         of_kind = [right for asked, right in answers if asked == kind]
         by_question[kind] = {'right': sum(of_kind) / len(of_kind), 'asked': len(of_kind)}
+    frames_ms = [ms for e in episodes for ms in e.frame_ms]
     places = [error for e in episodes for error in e.place_errors_mm]
-    seconds = sum(e.sim_s for e in episodes)
+    seconds, commanded_s = sum(e.sim_s for e in episodes), sum(e.commanded_s for e in episodes)
     return {
         'episodes': len(episodes), 'seed': seed, 'mode': mode, 'success': done / len(episodes),
         'success_ci95': list(wilson(done, len(episodes))), 'by_kind': kinds,
@@ -64,7 +87,7 @@ def summary(episodes, seed, mode):
         'text_ci95': list(wilson(sum(right for _, right in answers), len(answers))), 'by_question': by_question,
         'place_error_mm_median': float(np.median(places)) if places else None,
         'chunk_rate_hz': sum(e.chunks for e in episodes) / seconds if seconds else 0.0,
-        'command_rate_hz': sum(len(e.commands) for e in episodes) / seconds if seconds else 0.0,
+        'command_rate_hz': sum(e.command_count for e in episodes) / commanded_s if commanded_s else 0.0,
         'jerk_rms': jerk_rms(episodes),
-        'frame_ms': float(np.median([ms for e in episodes for ms in e.frame_ms] or [0.0])),
+        'frame_ms': float(np.median(frames_ms)) if frames_ms else None,
     }

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from oxygen_ros.rollout.episode import ClosedLoop, LoopConfig
+from oxygen_ros.rollout.pilot import EnginePilot
 from oxygen_ros.rollout.policy import driver, nano_engine, WEIGHTS
 from oxygen_ros.rollout.scores import summary
 from oxygen_ros.sim.instructions import Goal
@@ -9,6 +10,7 @@ from oxygen_ros.train.demonstrations import EVALUATION_SEED
 
 pytestmark = pytest.mark.skipif(not WEIGHTS.is_file(), reason='needs the trained weights')
 SHORT = LoopConfig(longest_s=1.0, questions=1)
+LATE = LoopConfig(longest_s=1.0, questions=1, delay_s=0.1)
 
 
 @pytest.fixture(scope='module')
@@ -16,31 +18,41 @@ def play():
     """Run an episode in a mode; the loops live as long as the module."""
     loops = {}
 
-    def run(mode, seed, goal, config=SHORT, instruction=None):
-        if (mode, config) not in loops:
-            loops[mode, config] = ClosedLoop(nano_engine(mode=mode, slots=16, decode_rounds=4), config)
-        return loops[mode, config].run(EVALUATION_SEED + seed, goal, instruction)
+    def run(mode, seed, goal, config=SHORT, instruction=None, draft_tokens=0):
+        key = mode, config, draft_tokens
+        if key not in loops:
+            engine = nano_engine(mode=mode, slots=16, decode_rounds=4, draft_tokens=draft_tokens)
+            loops[key] = ClosedLoop(EnginePilot(engine, config.tick_s), config)
+        return loops[key].run(EVALUATION_SEED + seed, goal, instruction)
 
     yield run
     for loop in loops.values():
         loop.close()
 
 
-def test_every_mode_moves_the_arm_alike(play):
+@pytest.mark.parametrize('config', [SHORT, LATE], ids=['no delay', 'delay'])
+def test_every_mode_moves_the_arm_alike(play, config):
     goal = Goal('pick', 'green')
-    episodes = {mode: play(mode, 5, goal) for mode in ('oxygen', 'shared', 'isolated')}
-    first = episodes['oxygen']
-    assert first.chunks == 5 and len(first.commands) == 50
-    for other in episodes.values():
-        assert np.abs(other.commands - first.commands).max() < 1e-5
-        assert other.answers == first.answers and len(other.answers) == 1
+    first = play('oxygen', 5, goal, config)
+    assert first.chunks == 5 and len(first.commands) == 49 - round(config.delay_s / config.tick_s)
+    for mode, draft_tokens in (('shared', 0), ('isolated', 0), ('oxygen', 8), ('isolated', 8)):
+        other = play(mode, 5, goal, config, draft_tokens=draft_tokens)
+        assert other.digest == first.digest and (other.commands == first.commands).all(), (mode, draft_tokens)
+        assert other.answers == first.answers and len(other.answers) == 1, (mode, draft_tokens)
 
 
 def test_an_episode_depends_on_its_seed_alone(play):
     one = play('oxygen', 6, Goal('touch', 'red'))
     play('oxygen', 7, Goal('push_back', 'blue'))
     again = play('oxygen', 6, Goal('touch', 'red'))
-    assert (one.commands == again.commands).all() and one.answers == again.answers
+    assert one.digest == again.digest and one.answers == again.answers
+    assert one.place_errors_mm == again.place_errors_mm
+
+
+def test_a_delay_changes_the_motion_and_where_it_begins(play):
+    one, late = play('oxygen', 6, Goal('touch', 'red')), play('oxygen', 6, Goal('touch', 'red'), LATE)
+    assert one.digest != late.digest and late.command_count == one.command_count - 5
+    assert late.commanded_s == pytest.approx(late.command_count * 0.02)
 
 
 def test_the_instruction_decides_where_the_arm_goes(play):
@@ -58,7 +70,7 @@ def test_going_home_succeeds_and_the_figures_say_so(play):
     episode = play('oxygen', 10, Goal('home'), LoopConfig(longest_s=6.0, questions=0))
     figures = summary([episode], 0, 'oxygen')
     assert episode.success and figures['by_kind']['home']['success'] == 1.0
-    assert 0 < figures['jerk_rms'] < 5000
+    assert 0 < figures['jerk_rms'] < 5000 and figures['command_rate_hz'] == pytest.approx(50)
 
 
 def test_the_driver_gives_set_points_of_the_whole_chunk():

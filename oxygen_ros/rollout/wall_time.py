@@ -1,15 +1,13 @@
-"""Episodes over real ROS 2 topics: the robot here, the node as a process of its own, in real time."""
+"""Episodes over ROS 2 topics in wall time: the simulated robot here, the node as a process of its own."""
 from collections import deque
 import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 
 import numpy as np
 
-from oxygen_ros import share, transport
+from oxygen_ros import transport
+from oxygen_ros.rollout.node_process import Lifecycle, NodeProcess
 from oxygen_ros.rollout.scores import Episode
 from oxygen_ros.sim.expert import Expert
 from oxygen_ros.sim.instructions import COLOURS, Goal
@@ -19,6 +17,7 @@ from oxygen_ros.sim.questions import appears_at, ask, Facts, kind_of, place_of, 
 from oxygen_ros.sim.start import draw_start
 
 READY_S = 60.0
+AGAIN_S = 0.5   # the instruction is said again until there is a chunk
 HISTORY = 600  # moments of the scene kept to hold texts against what their picture showed
 
 
@@ -50,21 +49,21 @@ class Watcher:
         return Facts({colour: blocks[colour].position for colour in COLOURS}, point, goal, phase)
 
 
-class TopicLoop:
-    """Robot and node, started once; `run` plays an episode between them. Close it."""
+class WallTimeLoop:
+    """Robot and node, started once; `run` plays an episode between them, from the first chunk on. Close it."""
 
-    def __init__(self, mode='oxygen', seed=0, checkpoint='', longest_s=8.0, questions=2):
+    def __init__(self, mode, checkpoint, longest_s=8.0, questions=2, draft_tokens=0):
         transport.configure(os.environ)
         import rclpy
         from rclpy.parameter import Parameter
         from rclpy.signals import SignalHandlerOptions
         from std_msgs.msg import Float64MultiArray, String
-        from std_srvs.srv import Trigger
         from oxygen_ros.msg import ActionChunk, LanguageToken
         from oxygen_ros.executor import callback_executor
         from oxygen_ros.sim.robot import Robot
-        self._string, self._trigger = String, Trigger
+        self._string = String
         self.longest_s, self.questions = longest_s, questions
+        self.watch = None
         self._context = context = rclpy.Context()
         rclpy.init(args=['--ros-args'], context=context, signal_handler_options=SignalHandlerOptions.NO)
         self._robot = Robot(context=context, parameter_overrides=[
@@ -80,35 +79,19 @@ class TopicLoop:
         self._node.create_subscription(Float64MultiArray, 'joint_command', self._on_command, 100)
         self._node.create_subscription(ActionChunk, 'oxygen/action_chunk', self._on_chunk, 10)
         self._node.create_subscription(LanguageToken, 'oxygen/language/tokens', self._on_token, 100)
-        self._reset = self._node.create_client(Trigger, 'oxygen/reset')
+        self._lifecycle = Lifecycle(self._node, self._wait)
         self._commands, self._chunks, self._texts, self._finished = [], 0, {}, []
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._spin, name='ros')
         self._robot.start()
         self._thread.start()
-        options = {'engine.mode': mode, 'engine.seed': str(seed), 'image.base_0_rgb.topic': 'tight/image_raw'}
-        if checkpoint:
-            options |= {'checkpoint': str(checkpoint), 'random_weights': 'false'}
-        command = [sys.executable, '-m', 'oxygen_ros', 'node', '--params-file', str(share.config_file('aloha.yaml')),
-                   '--log-level', 'warn', '--ros-args']
-        for name, value in options.items():
-            command += ['-p', f'{name}:={value}']
-        self._process = subprocess.Popen(command)
-        try:
-            self._instruct('go home')
-            self._wait(lambda: self._chunks > 0, READY_S, 'the node gave no action chunk')
-        except BaseException:
-            self.close()
-            raise
+        self._process = NodeProcess({
+            'autostart': False, 'checkpoint': checkpoint, 'engine.mode': mode, 'engine.draft_tokens': draft_tokens,
+            'image.base_0_rgb.topic': 'tight/image_raw'})
 
     def close(self):
         """Stop node and robot."""
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGINT)
-            try:
-                self._process.wait(10)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
+        self._process.close()
         self._ended.set()
         self._thread.join()
         self._robot.close()
@@ -122,18 +105,15 @@ class TopicLoop:
         scene = self.scene
         scene.observers = []
         scene.task.suits = lambda places: suits(places, goal)
-        # Until the robot stands at its start again the node must not plan from where it stood.
-        self._instruct('go home')
         if not self._robot._loop.reset(seed % (2 ** 31)):
             raise RuntimeError('the simulated robot does not answer')
         self._place_arms(draw_start(np.random.default_rng([seed, 1]), self._kinematics, float(goal.kind == 'home')))
         watcher = Watcher(scene, self._kinematics, goal)
-        self._call_reset()
-        self._commands, self._texts, self._finished = [], {}, []
-        chunks = self._chunks
+        self._commands, self._chunks, self._texts, self._finished = [], 0, {}, []
+        self._lifecycle.begin(seed)
         scene.observers = [watcher.look]
+        self._wait(lambda: self._chunks, 'give a chunk', lambda: self._instruct(text))
         began = time.monotonic()
-        self._instruct(text)
         ask_at = sorted(random.uniform(0.2, 1.2, self.questions))
         asked = deque()
         while time.monotonic() - began < self.longest_s and watcher.success_at is None:
@@ -142,17 +122,17 @@ class TopicLoop:
                 question, _ = ask(random, watcher.facts(time.time_ns(), goal))
                 asked.append(question)
                 self._question.publish(self._string(data=question))
-            if self._process.poll() is not None:
-                raise RuntimeError(f'the node ended with {self._process.returncode}')
+            self._process.check()
             time.sleep(0.02)
         lasted = time.monotonic() - began
-        commands, made = list(self._commands), self._chunks - chunks
+        commands, made = list(self._commands), self._chunks
         deadline = time.monotonic() + 2.0
         while sum(task != 'subtask' for task, *_ in self._finished) < len(asked) and time.monotonic() < deadline:
             time.sleep(0.02)
         scene.observers = []
+        self._lifecycle.end()
         answers, places = [], []
-        for task, stamp_ns, said in self._finished:
+        for task, stamp_ns, said in sorted(self._finished, key=lambda text: text[1]):  # in the order of asking
             facts = watcher.facts(stamp_ns, goal)
             if task == 'subtask':
                 if goal.colour:
@@ -163,9 +143,14 @@ class TopicLoop:
                 answers.append((kind_of(question)[0], right(question, said, facts)))
         # A question that was never answered is not a right answer.
         answers += [(kind_of(question)[0], False) for question in asked]
-        rate = len(commands) / lasted
-        return Episode(seed, goal.kind, watcher.success_at is not None, round(lasted * rate), lasted, made,
-                       np.array(commands), rate, watcher.wrong, tuple(answers), tuple(places))
+        return Episode.of(np.array(commands), len(commands) / lasted, seed=seed, kind=goal.kind,
+                          success=watcher.success_at is not None, sim_s=lasted, commanded_s=lasted, chunks=made,
+                          wrong_goal=watcher.wrong, answers=tuple(answers), place_errors_mm=tuple(places))
+
+    @property
+    def returncode(self):
+        """Exit status of the node's process, None while it runs."""
+        return self._process.returncode
 
     def _place_arms(self, positions):
         """In the physics thread."""
@@ -187,19 +172,17 @@ class TopicLoop:
     def _instruct(self, text):
         self._instruction.publish(self._string(data=text))
 
-    def _call_reset(self):
-        future = self._reset.call_async(self._trigger.Request())
-        self._wait(future.done, 10.0, 'the node does not answer ~/reset')
-
-    def _wait(self, ready, timeout_s, otherwise):
-        end = time.monotonic() + timeout_s
-        while not ready():
+    def _wait(self, condition, what, publish=lambda: None):
+        """Until `condition()`; publish meanwhile. RuntimeError says what the node did not do."""
+        end, again = time.monotonic() + READY_S, 0.0
+        while not condition():
             if time.monotonic() > end:
-                raise RuntimeError(f'{otherwise} within {timeout_s:g} s')
-            if self._process.poll() is not None:
-                raise RuntimeError(f'the node ended with {self._process.returncode}')
-            self._instruct('go home') if not self._chunks else None
-            time.sleep(0.1)
+                raise RuntimeError(f'the node did not {what} within {READY_S:g} s')
+            self._process.check()
+            if time.monotonic() > again:
+                publish()
+                again = time.monotonic() + AGAIN_S
+            time.sleep(0.02)
 
     def _on_command(self, message):
         self._commands.append(np.array(message.data))
