@@ -15,6 +15,7 @@ from oxygen_ros.listener import decode
 from oxygen_ros.node import OxygenNode
 from oxygen_ros.share import config_file
 
+SAMPLES = 10  # of the memory, over the run
 WARM_SHARE = 0.2  # of the messages, before memory is compared: caches and pools have filled by then
 
 
@@ -82,11 +83,11 @@ def _pester(node, count, source):
     views = {stream.topic: view for view, stream in parts.inputs.views.items()}
     transports = {view: node.parameters[f'image.{view}.transport'] for view in views.values()}
     good = {s.topic_name: samples_of(s.msg_type, parts.profile.joints) for s in inputs}
-    crashes, examples, decoded, undecoded, before_mb = 0, [], 0, 0, 0.0
+    crashes, examples, decoded, undecoded, memory_mb = 0, [], 0, 0, []
     start_s = time.monotonic()
     for i in range(count):
-        if i == int(count * WARM_SHARE):
-            before_mb = resident_mb()
+        if i % max(1, count // SAMPLES) == 0:
+            memory_mb.append(round(resident_mb(), 1))
         for subscription in inputs:
             data = mutate.any_of(source, good[subscription.topic_name])
             try:
@@ -104,11 +105,12 @@ def _pester(node, count, source):
         if parts.emergency or parts.stopped:
             parts.emergency, parts.stopped = False, ''
             parts.loop.post('resume', parts.timeline.now_ns())
-    seconds, after_mb = time.monotonic() - start_s, resident_mb()
+    seconds = time.monotonic() - start_s
+    memory_mb.append(round(resident_mb(), 1))
     return {
         'messages': count * len(inputs), 'inputs': sorted(s.topic_name for s in inputs), 'crashes': crashes,
         'examples': examples[:10], 'images_decoded': decoded, 'images_refused': undecoded,
         'messages_refused': parts.messages_refused + sum(stream.refused for stream in parts.inputs.streams()),
         'engine_failure': parts.failure(), 'timing': {
-            'seconds': round(seconds, 2), 'begin_mb': round(before_mb, 1), 'end_mb': round(after_mb, 1),
-            'grown_mb': round(after_mb - before_mb, 2)}}
+            'seconds': round(seconds, 2), 'memory_mb': memory_mb,
+            'grown_mb': round(memory_mb[-1] - memory_mb[int(WARM_SHARE * SAMPLES)], 2)}}
