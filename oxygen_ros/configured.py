@@ -2,7 +2,7 @@
 from dataclasses import dataclass, field
 
 from oxygen_ros.control.watchdog import Watchdog
-from oxygen_ros.control_loop import ControlLoop
+from oxygen_ros.control_loop import ControlLoop, Durations
 from oxygen_ros.convert.joints import JointMerger
 from oxygen_ros.frames import FrameRunner
 from oxygen_ros.inputs import Inputs
@@ -29,6 +29,7 @@ class Configured:
     outputs: tuple
     heartbeat: Watchdog
     messages_refused: int = 0  # besides those that the inputs count themselves
+    collections: Durations = field(default_factory=Durations)  # of garbage, in the executor's thread
     qos_problems: dict = field(default_factory=dict)  # topic -> sentence
     chunk_refusal: str = ''  # why the newest chunk was not taken
     stopped: str = ''  # why the operator, the emergency stop or a watchdog stopped it
@@ -55,7 +56,7 @@ class Configured:
         complaints += [*self.inputs.refusals(), self.inputs.spread(limits.sync_tolerance_s)]
         complaints += self.qos_problems.values()
         complaints += [self.runner.problem, self.runner.stuck(now_ns)]
-        failure = self.failure()
+        failure = self.failure() or self.loop.stalled()
         if failure:
             state, complaints = 'error', [failure]
         elif self.stopped:

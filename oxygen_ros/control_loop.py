@@ -1,23 +1,33 @@
 """The thread that ticks the controller on an exact schedule and publishes what it commands."""
 from collections import deque
-import os
 import threading
 import time
 
+import numpy as np
+
+from oxygen_ros.scheduling import become_realtime
+
+STALL_PERIODS, STALL_S = 5, 0.25  # so long without a tick, whichever is longer, is a standstill
+
 
 class Durations:
-    """The newest of many durations, bounded."""
+    """The newest of many durations, bounded; asking for a percentile keeps the others waiting for microseconds only."""
 
     def __init__(self, size=4096):
-        self._values = deque(maxlen=size)
+        self._values = np.zeros(size)  # [ms], a ring
+        self._count = 0
 
     def add(self, duration_ns):
-        self._values.append(duration_ns / 1e6)
+        self._values[self._count % len(self._values)] = duration_ns / 1e6
+        self._count += 1
 
     def percentile(self, percent):
-        """Percentile in ms; 0.0 before the first."""
-        values = sorted(list(self._values))
-        return values[min(len(values) - 1, int(len(values) * percent / 100))] if values else 0.0
+        """Percentile in ms, by nearest rank; 0.0 before the first."""
+        values = np.array(self._values[:self._count])
+        if not len(values):
+            return 0.0
+        rank = min(len(values) - 1, int(len(values) * percent / 100))
+        return float(np.partition(values, rank)[rank])
 
 
 class ControlLoop:
@@ -47,6 +57,7 @@ class ControlLoop:
         self._posted = deque(maxlen=self.MAX_POSTED)
         self._thread = None
         self._stopping = threading.Event()
+        self._ticked_ns = 0  # end of the newest tick, steady clock
 
     @property
     def period_s(self):
@@ -61,6 +72,13 @@ class ControlLoop:
         """True when everything posted was done and the controller commands no motion any more."""
         return not self._posted and not self.controller.moving
 
+    def stalled(self):
+        """Why no command leaves although the thread should tick, in words; any thread."""
+        silent_s = (time.monotonic_ns() - self._ticked_ns) / 1e9
+        if self._thread is None or silent_s < max(STALL_S, STALL_PERIODS * self.period_s):
+            return ''
+        return f'the control thread has not ticked for {silent_s:.1f} s'
+
     def post(self, method, *arguments, then=None):
         """Have `controller.method(*arguments)` called before the next tick; `then(result)` after it."""
         self._posted.append((method, arguments, then))
@@ -74,7 +92,8 @@ class ControlLoop:
             self.publish(tick)
         self.last = tick
         self.ticks += 1
-        self.cost.add(time.monotonic_ns() - begun_ns)
+        self._ticked_ns = time.monotonic_ns()
+        self.cost.add(self._ticked_ns - begun_ns)
         return tick
 
     def apply(self):
@@ -88,6 +107,7 @@ class ControlLoop:
     def start(self):
         """Tick in a thread of its own on an absolute schedule of the steady clock."""
         self._stopping.clear()
+        self._ticked_ns = time.monotonic_ns()
         self._thread = threading.Thread(target=self._run, name='control', daemon=True)
         self._thread.start()
 
@@ -99,7 +119,7 @@ class ControlLoop:
         self._thread = None
 
     def _run(self):
-        self._become_realtime()
+        self.realtime = bool(self._priority) and become_realtime(self._priority)
         period_ns = 1e9 / self.rate_hz  # not rounded: 60 Hz must not become 59.999...
         try:
             origin_ns, count = time.monotonic_ns(), 0
@@ -118,14 +138,3 @@ class ControlLoop:
         except Exception as error:
             self.failure = error
             self.on_failure()
-
-    def _become_realtime(self):
-        """Run before everything else on the machine where the system permits; this thread sleeps most of the time."""
-        if not self._priority:
-            return
-        try:
-            # Python gives no way to name the calling thread but 0, which is just right here.
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(self._priority))
-            self.realtime = True
-        except (OSError, AttributeError):
-            self.realtime = False

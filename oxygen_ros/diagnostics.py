@@ -70,12 +70,14 @@ def diagnostic_array(now_ns, name, state, detail, active, rates):
         [(key, getattr(counters, key)) for key in ENGINE_COUNTERS]
         + [(key, f'{getattr(report, key, 0.0):.2f}') for key in STAGES])
     loop = active.loop
-    moving = loop.last is not None and loop.last.source == 'fresh'
-    add('commands', DiagnosticStatus.OK if moving else DiagnosticStatus.WARN,
-        'commanding' if moving else (loop.last.reason if loop.last else 'not started'),
+    moving, stalled = loop.last is not None and loop.last.source == 'fresh', loop.stalled()
+    add('commands',
+        DiagnosticStatus.ERROR if stalled else DiagnosticStatus.OK if moving else DiagnosticStatus.WARN,
+        stalled or ('commanding' if moving else (loop.last.reason if loop.last else 'not started')),
         [('rate_hz', f'{loop.rate_hz:g}'), ('ticks', loop.ticks), ('ticks_lost', loop.lost),
          ('late_ms_p50', f'{loop.late.percentile(50):.3f}'), ('late_ms_p99', f'{loop.late.percentile(99):.3f}'),
          ('tick_ms_p50', f'{loop.cost.percentile(50):.3f}'), ('tick_ms_p99', f'{loop.cost.percentile(99):.3f}'),
+         ('collection_ms_max', f'{active.collections.percentile(100):.3f}'),
          ('realtime', loop.realtime), ('dry_run', active.dry_run)]
         + [(key, getattr(loop.controller.counters, key)) for key in CONTROL_COUNTERS]
         + [(key, f'{getattr(loop.controller.counters, key):.4f}') for key in ('boundary_gap', 'boundary_gap_max')])

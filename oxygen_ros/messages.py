@@ -74,7 +74,7 @@ def command(output, values, kind, now_ns):
     """Message for one CommandOutput of one set-point [J] of all joints."""
     values = values[output.columns]
     if output.command_type is CommandType.FLOAT64_MULTI_ARRAY:
-        return Float64MultiArray(data=array.array('d', values))
+        return Float64MultiArray(data=array.array('d', values.tobytes()))
     fields = commands.state_fields(output.joints, values, kind, now_ns)
     message = JointState(name=fields['name'], position=fields.get('position', []), velocity=fields.get('velocity', []))
     message.header.stamp = time_of(now_ns)

@@ -17,6 +17,7 @@ from oxygen_ros.timeline import Timeline
 from oxygen_ros.worker import EngineThread
 
 HOUSEKEEPING_S = 0.1
+FULL_COLLECTION_S = 60
 BRAKE_S = 0.5  # longest that braking may take before commands end
 
 
@@ -39,6 +40,7 @@ class OxygenNode(LifecycleNode):
         self._tick_timer = None
         self._reported = None
         self._counted = {}
+        self._seconds = 0
         self.parameters = Parameters(self, self._parameters_changed)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._status = self.create_publisher(EngineStatus, '~/status', qos.status())
@@ -46,7 +48,7 @@ class OxygenNode(LifecycleNode):
         for name, serve in (('stop', self._serve_stop), ('resume', self._serve_resume), ('reset', self._serve_reset)):
             self.create_service(Trigger, f'~/{name}', serve)
         self.create_timer(HOUSEKEEPING_S, self._keep_house, clock=steady)
-        self.create_timer(1.0, self._report, clock=steady)
+        self.create_timer(1.0, self._each_second, clock=steady)
         unknown = self.parameters.unknown()
         if unknown:
             self.get_logger().warning(f'parameters that mean nothing here, are they misspelt? {", ".join(unknown)}')
@@ -102,7 +104,8 @@ class OxygenNode(LifecycleNode):
         parts.loop.on_failure = lambda: self._hold(parts)
         self.parameters.configured = True
         gc.collect()
-        gc.freeze()  # what was loaded stays, so the collector need not look at it during a tick
+        gc.freeze()  # what was loaded stays, so the collector need not look at it
+        gc.disable()  # else it may run in a tick; see _collect
         return self._done()
 
     def on_activate(self, state):
@@ -217,6 +220,7 @@ class OxygenNode(LifecycleNode):
         if speaker is not None:
             speaker.close()
         gc.unfreeze()
+        gc.enable()
 
     def _simulated_tick(self):
         if self._parts.timeline.started:
@@ -296,10 +300,25 @@ class OxygenNode(LifecycleNode):
     def _report_status(self):
         state, detail = self._state()
         if self._reported is None or state != self._reported[0]:
-            self.get_logger().info(f'{state}: {detail}' if detail else state)
+            if state == 'error':
+                self.get_logger().error(detail)
+            else:
+                self.get_logger().info(f'{state}: {detail}' if detail else state)
         self._reported = (state, detail)
         self._status.publish(diagnostics.engine_status(
             self.get_clock().now().nanoseconds, state, detail, self._parts))
+
+    def _collect(self):
+        """Collect garbage here and not in a tick: what is young each second, the rest each minute."""
+        if self._parts is not None:
+            self._seconds += 1
+            begun_ns = time.monotonic_ns()
+            gc.collect(2 if self._seconds % FULL_COLLECTION_S == 0 else 1)
+            self._parts.collections.add(time.monotonic_ns() - begun_ns)
+
+    def _each_second(self):
+        self._collect()
+        self._report()
 
     def _report(self):
         self._report_status()

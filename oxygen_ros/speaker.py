@@ -100,7 +100,8 @@ class Speaker:
     def chunk(self, chunk):
         """Offer a chunk to the controller and show it."""
         parts = self._parts
-        parts.loop.post('offer', chunk, parts.timeline.now_ns(), then=partial(self._judged, chunk))
+        examined = parts.loop.controller.examine(chunk)
+        parts.loop.post('offer', examined, parts.timeline.now_ns(), then=partial(self._judged, chunk))
         self._chunk.publish(messages.action_chunk(chunk))
         trajectory = messages.action_trajectory(chunk)
         if trajectory is not None:

@@ -3,6 +3,8 @@ from collections import deque
 from concurrent.futures import Future
 import threading
 
+from oxygen_ros.scheduling import give_way
+
 
 class EngineThread:
     """
@@ -68,6 +70,7 @@ class EngineThread:
         return not self._thread.is_alive()
 
     def _run(self):
+        give_way()  # and with it the threads that torch will start from here
         while True:
             with self._condition:
                 while not (self._jobs or self._closed or (self._step and self._woken)):

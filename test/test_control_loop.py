@@ -108,9 +108,26 @@ def test_an_exception_in_a_tick_ends_the_loop_is_kept_and_told():
     assert isinstance(loop.failure, TypeError) and not loop.running and told == [1]
 
 
+def test_a_thread_that_does_not_tick_for_several_periods_is_told_from_one_that_does(monkeypatch):
+    loop, clock = loop_of(50.0), SimpleNamespace(now=0, monotonic_ns=lambda: clock.now)
+    monkeypatch.setattr(control_loop, 'time', clock)
+    clock.now = 10**10
+    assert loop.stalled() == ''  # not started
+    loop._thread, loop._ticked_ns = object(), clock.now
+    clock.now += 240_000_000
+    assert loop.stalled() == ''
+    clock.now += 60_000_000
+    assert loop.stalled() == 'the control thread has not ticked for 0.3 s'
+    loop.tick()
+    assert loop.stalled() == ''
+    loop.rate_hz = 1.0
+    clock.now += 4_900_000_000
+    assert loop.stalled() == ''  # five periods of that timer
+
+
 def test_durations_are_bounded():
     late = Durations(size=10)
     assert late.percentile(99) == 0.0
     for i in range(100):
         late.add(i * 1e6)
-    assert late.percentile(0) == 90.0 and late.percentile(100) == 99.0
+    assert late.percentile(0) == 90.0 and late.percentile(100) == 99.0 and late.percentile(50) == 95.0

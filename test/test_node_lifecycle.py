@@ -126,7 +126,8 @@ def test_stop_holds_and_only_resume_goes_on(rig):
     assert rig.call('stop').success
     rig.until_state('stopped')
     assert 'stopped by service' in rig.status.detail
-    rig.until(lambda: rig.status.ticks_silent > 0, 'silence after the hold')
+    silent = rig.status.ticks_silent
+    rig.until(lambda: rig.status.ticks_silent > silent, 'silence after the hold')
     rig.commands.clear()
     rig.instruction.publish(String(data='a new instruction does not start a stopped arm'))
     rig.turn()

@@ -2,13 +2,16 @@
 """
 Lateness of the joint commands, measured by a subscriber in a process of its own: `python tools/tick_lateness.py`.
 
-The node runs the shipped weights flat out; cameras are a recorded picture, published at 30 Hz by another process, and
-no arm moves, so the limits are opened. Prints and, with --json, writes what a subscriber saw and what the node counted.
+The node runs the shipped weights flat out; cameras are a recorded picture, published by another process more often than
+the model can look at it, and no arm moves, so the limits are opened. The subscriber asks for the real-time priority
+that ros2_control's control loop runs at by default; with --priority 0 it is an ordinary process. Prints and, with
+--json, writes what the subscriber saw and what the node counted.
 """
 import argparse
 import json
 import os
 from pathlib import Path
+import platform
 import sys
 import tempfile
 import time
@@ -19,15 +22,20 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 os.environ['PYTHONPATH'] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get('PYTHONPATH'))))
 
+INSIDE = ('ticks', 'ticks_lost', 'late_ms_p50', 'late_ms_p99', 'tick_ms_p50', 'tick_ms_p99', 'collection_ms_max',
+          'realtime', 'tokens', 'frame_ms')
 WARM_UP_S = 3.0
 START_S = 120.0
-OPEN = [f'limits.{joint}.{name}:=1000.0' for joint in ('default', 'left_gripper', 'right_gripper')
-        for name in ('velocity', 'acceleration', 'jump')]
+CAMERA_HZ = 60.0
+JOINTS = ('default', 'left_gripper', 'right_gripper')
+OPEN = ['max_frame_rate_hz:=0.0', *(f'limits.{joint}.{name}:=1000.0' for joint in JOINTS
+                                    for name in ('velocity', 'acceleration', 'jump'))]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.strip().partition('\n')[0])
     parser.add_argument('--seconds', type=float, default=60.0)
+    parser.add_argument('--priority', type=int, default=50, help='SCHED_FIFO priority of the subscriber; 0: none')
     parser.add_argument('--rate', type=float, default=70.0, help='control_rate_hz')
     parser.add_argument('--json', metavar='FILE')
     arguments = parser.parse_args()
@@ -35,13 +43,13 @@ def main():
     from oxygen_ros.demo.session import free_domain
     os.environ.setdefault('ROS_DOMAIN_ID', str(free_domain()))
     transport.configure(os.environ)
-    figures = measure(arguments.seconds, arguments.rate)
+    figures = measure(arguments.seconds, arguments.rate, arguments.priority)
     print(json.dumps(figures, indent=2))
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(figures, indent=2) + '\n')
 
 
-def measure(seconds, rate_hz):
+def measure(seconds, rate_hz, priority):
     import cv2
     from diagnostic_msgs.msg import DiagnosticArray
     import rclpy
@@ -50,48 +58,59 @@ def measure(seconds, rate_hz):
     from oxygen_ros.demo.processes import Processes
     from oxygen_ros.demo.punctuality import Punctuality
     from oxygen_ros.executor import callback_executor
+    from oxygen_ros.scheduling import become_realtime
     from oxygen_ros.share import config_file
-    arrivals, told = [], {}
+    received, told = [], {}
 
     def diagnostics(message):
         for status in message.status:
+            if status.name.endswith(': state'):
+                told['state'] = status.message
             told.update({pair.key: pair.value for pair in status.values})
 
     with tempfile.TemporaryDirectory() as folder:
         picture = Path(folder, 'top.png')
         cv2.imwrite(str(picture), np.random.default_rng(0).integers(0, 256, (480, 640, 3), np.uint8))
-        rclpy.init()
-        node, executor = rclpy.create_node('tick_lateness'), callback_executor()
-        executor.add_node(node)
-        node.create_subscription(Float64MultiArray, 'joint_command', lambda data: arrivals.append(time.monotonic()),
-                                 QoSProfile(depth=100), raw=True)
-        node.create_subscription(DiagnosticArray, '/diagnostics', diagnostics, 10)
-        instruction = node.create_publisher(String, 'instruction', 10)
         with Processes(folder, dict(os.environ)) as processes:
-            processes.start('robot', 'sim', '--replay', picture)
+            processes.start('robot', 'sim', '--replay', picture, '--ros-args', '-p', f'camera_rate_hz:={CAMERA_HZ}')
             processes.start('node', 'node', '--params-file', config_file('aloha.yaml'), '--ros-args',
                             *(word for value in (f'control_rate_hz:={rate_hz}', *OPEN) for word in ('-p', value)))
+            # From here on, so that the middleware's threads have the priority too, but not the two children.
+            realtime = bool(priority) and become_realtime(priority)
+            rclpy.init()
+            node, executor = rclpy.create_node('tick_lateness'), callback_executor()
+            executor.add_node(node)
+            node.create_subscription(Float64MultiArray, 'joint_command', lambda data: received.append(time.monotonic()),
+                                     QoSProfile(depth=100), raw=True)
+            node.create_subscription(DiagnosticArray, '/diagnostics', diagnostics, 10)
+            instruction = node.create_publisher(String, 'instruction', 10)
             end = time.monotonic() + START_S
-            while not arrivals:
+            while not received:
                 executor.spin_once(timeout_sec=0.5)
                 processes.check()
                 if instruction.get_subscription_count():
                     instruction.publish(String(data='pick up the red block'))
                 if time.monotonic() > end:
                     raise SystemExit(f'no joint command within {START_S:g} s; the node said:\n{processes.tail("node")}')
-            begin = time.monotonic() + WARM_UP_S
+            begin, frames = time.monotonic() + WARM_UP_S, 0
             while time.monotonic() < begin + seconds:
                 executor.spin_once(timeout_sec=0.5)
+                if time.monotonic() < begin:
+                    frames = int(told.get('frames', 0))
             processes.check()
         rclpy.shutdown()
-    seen = Punctuality.of([at for at in arrivals if at >= begin], 1 / rate_hz)
-    inside = ('ticks', 'ticks_lost', 'late_ms_p50', 'late_ms_p99', 'tick_ms_p50', 'tick_ms_p99', 'realtime', 'frames',
-              'tokens', 'frame_ms')
+    arrivals = [at for at in received if at >= begin]
+    if len(arrivals) < 2:
+        raise SystemExit(f'the node fell silent: {told.get("state")}')
+    seen = Punctuality.of(arrivals, 1 / rate_hz)
+    frames_per_s = (int(told['frames']) - frames) / seconds
     return {
-        'seconds': seconds, 'control_rate_hz_target': rate_hz, 'control_rate_hz': round(seen.rate_hz, 3),
+        'seconds': seconds, 'cores': os.cpu_count(), 'kernel': platform.release(), 'load_average': os.getloadavg()[0],
+        'control_rate_hz_target': rate_hz, 'control_rate_hz': round(seen.rate_hz, 3), 'ticks_lost': seen.lost,
         'control_late_ms_p50': round(seen.late_ms_p50, 3), 'control_late_ms_p99': round(seen.late_ms_p99, 3),
-        'ticks_lost': seen.lost, 'load_average': os.getloadavg()[0],
-        'node': {name: told.get(name) for name in inside}}
+        'subscriber_priority': priority if realtime else 0, 'frames_per_s': round(frames_per_s, 1),
+        'engine_busy': round(frames_per_s * float(told['frame_ms']) / 1e3, 2),
+        'node': {name: told.get(name) for name in INSIDE}}
 
 
 if __name__ == '__main__':

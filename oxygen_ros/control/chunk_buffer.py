@@ -145,9 +145,13 @@ class ChunkBuffer:
         """True where the newest chunk covers this moment."""
         return self.chunk is not None and now_ns <= self.end_ns
 
-    def push(self, chunk, now_ns, fade_ns=None):
+    def path(self, chunk):
+        """What a chunk says between its rows; depends on nothing else."""
+        return self._path(chunk)
+
+    def push(self, chunk, now_ns, fade_ns=None, path=None):
         """
-        Fade a chunk in from now on.
+        Fade a chunk in from now on; `path` where it was made before.
 
         The fade ends with the plan it replaces where that is possible, because a plan that has run out would pull the
         arm to a halt; it never takes less than a third of the window.
@@ -161,14 +165,14 @@ class ChunkBuffer:
                 fade_ns = max(fade_ns, self._ramp_end_ns - start_ns)
         else:
             self._ramp_end_ns = start_ns + fade_ns
-        self._layers.append((self._path(chunk), start_ns, fade_ns))
+        self._layers.append((path or self._path(chunk), start_ns, fade_ns))
         if len(self._layers) > MAX_LAYERS:
             del self._layers[0]
         self.chunk = chunk
 
-    def entry(self, chunk, now_ns):
-        """What a chunk alone says for this moment [J]; the array is reused by the next call."""
-        self._path(chunk).sample(now_ns, self._upper, self._upper_slope)
+    def entry(self, path, now_ns):
+        """What a path alone says for this moment [J]; the array is reused by the next call."""
+        path.sample(now_ns, self._upper, self._upper_slope)
         return self._upper
 
     def sample(self, now_ns):

@@ -3,12 +3,14 @@ From action chunks to joint commands: one tick at a time, in pure functions of a
 
 One thread calls it. All times are nanoseconds of one clock.
 """
+from dataclasses import replace
 import math
 
 import numpy as np
 
 from oxygen_ros.control.chunk_buffer import ChunkBuffer, DeltaQueue
 from oxygen_ros.control.counters import ControlCounters
+from oxygen_ros.control.examined import Examined
 from oxygen_ros.control.limiter import MotionLimiter, VelocityLimiter
 from oxygen_ros.control.plan import Plan
 from oxygen_ros.control.ramp import MeasuredPosition
@@ -112,13 +114,26 @@ class Controller:
         if self.state is not ControlState.INACTIVE:
             self._restart(now_ns, 'no chunk since the reset', keep_command=True)
 
+    def examine(self, chunk):
+        """All that can be judged of a chunk at any time, as an Examined; the one method for any thread."""
+        refusal = self._judge_columns(chunk)
+        if refusal:
+            return Examined(chunk, None, refusal)
+        if chunk.joint_names != self.joints:
+            columns = [chunk.joint_names.index(name) for name in self.joints]
+            chunk = replace(chunk, joint_names=self.joints, data=chunk.data[:, columns])
+        refusal = self._judge_motion(chunk)
+        return Examined(chunk, None if refusal or self._deltas else self._buffer.path(chunk), refusal)
+
     def offer(self, chunk, now_ns):
-        """'' where a chunk is taken, else why not; a chunk is taken whole or not at all."""
-        reason = self._judge(chunk, now_ns)
+        """'' where a chunk (or an Examined) is taken, else why not; a chunk is taken whole or not at all."""
+        examined = chunk if isinstance(chunk, Examined) else self.examine(chunk)
+        reason = self._judge(examined, now_ns)
         if reason:
             self.counters.chunks_rejected += 1
             return reason
-        self._accept(chunk, now_ns)
+        chunk = examined.chunk
+        self._accept(chunk, examined.path, now_ns)
         self.counters.chunks_taken += 1
         self.plan = Plan(chunk, now_ns - chunk.stamp_ns)
         return ''
@@ -233,11 +248,7 @@ class Controller:
 
     # --- chunks
 
-    def _judge(self, chunk, now_ns):
-        if self.state is ControlState.INACTIVE:
-            return 'not active'
-        if self.state is ControlState.STOPPED:
-            return f'stopped: {self.reason}'
+    def _judge_columns(self, chunk):
         if chunk.kind is not self.kind:
             return f'the chunk is of kind {chunk.kind.value}, the command interface takes {self.kind.value}'
         if chunk.joint_names != self.joints and sorted(chunk.joint_names) != sorted(self.joints):
@@ -247,6 +258,26 @@ class Controller:
             row, column = np.argwhere(~finite)[0]
             return (f'{int((~finite).sum())} of {chunk.data.size} numbers are not finite, the first is '
                     f'{chunk.joint_names[column]} of step {row}')
+        return ''
+
+    def _judge_motion(self, chunk):
+        if self._positions:
+            return self.limits.judge_positions(chunk.data, chunk.dt_s)
+        if not self._deltas:
+            return self.limits.judge_velocities(chunk.data)
+        if chunk.dt_s < self.config.period_s * (1 - 1e-6):
+            return (f'its steps are {chunk.dt_s * 1e3:.1f} ms apart, the timer ticks every '
+                    f'{self.config.period_s * 1e3:.1f} ms: deltas cannot be skipped')
+        return self.limits.judge_velocities(chunk.data / chunk.dt_s)
+
+    def _judge(self, examined, now_ns):
+        chunk = examined.chunk
+        if self.state is ControlState.INACTIVE:
+            return 'not active'
+        if self.state is ControlState.STOPPED:
+            return f'stopped: {self.reason}'
+        if examined.refusal:
+            return examined.refusal
         if self._told_to_hold:
             return 'the instruction is empty'
         if self.instruction_id is not None and chunk.instruction_id != self.instruction_id:
@@ -263,35 +294,16 @@ class Controller:
             return f'its observation is not newer than that of the chunk in use (frame {newest.frame_id})'
         if (chunk.end_ns if self._positions else chunk.end_ns + round(chunk.dt_s * 1e9)) <= now_ns:
             return f'it ended {(now_ns - chunk.end_ns) / 1e9:.2f} s ago'
-        return self._judge_motion(chunk, now_ns)
+        return self._judge_entry(chunk, now_ns) if self._positions else ''
 
-    def _judge_motion(self, chunk, now_ns):
-        data = self._columns(chunk)
-        if self._deltas:
-            if chunk.dt_s < self.config.period_s * (1 - 1e-6):
-                return (f'its steps are {chunk.dt_s * 1e3:.1f} ms apart, the timer ticks every '
-                        f'{self.config.period_s * 1e3:.1f} ms: deltas cannot be skipped')
-            return self.limits.judge_velocities(data / chunk.dt_s)
-        if not self._positions:
-            return self.limits.judge_velocities(data)
-        reason = self.limits.judge_positions(data, chunk.dt_s)
-        if reason:
-            return reason
-        passed = data[:1 + max(0, math.ceil((now_ns - chunk.stamp_ns) / (chunk.dt_s * 1e9)))]
+    def _judge_entry(self, chunk, now_ns):
+        passed = chunk.data[:1 + max(0, math.ceil((now_ns - chunk.stamp_ns) / (chunk.dt_s * 1e9)))]
         if self._limiter.started:
             return self.limits.judge_entry(passed, self._limiter.position)
         missing = self._measured.missing(now_ns, self.config.max_measured_age_s)
         return missing or self.limits.judge_entry(passed, self._measured.position)
 
-    def _columns(self, chunk):
-        if chunk.joint_names == self.joints:
-            return chunk.data
-        return chunk.data[:, [chunk.joint_names.index(name) for name in self.joints]]
-
-    def _accept(self, chunk, now_ns):
-        if chunk.joint_names != self.joints:
-            chunk = type(chunk)(chunk.frame_id, chunk.stamp_ns, chunk.instruction_id, chunk.kind, self.joints,
-                                chunk.dt_s, self._columns(chunk))
+    def _accept(self, chunk, path, now_ns):
         if self._deltas:
             self._buffer.push(chunk, now_ns)
             return
@@ -299,8 +311,8 @@ class Controller:
         follows = newest is not None and newest.instruction_id == chunk.instruction_id and self._buffer.valid(now_ns)
         if follows:
             before = self._buffer.sample(now_ns)[0].copy()
-            self._buffer.push(chunk, now_ns)
-            gap = float(np.abs(self._buffer.entry(chunk, now_ns) - before).max())
+            gap = float(np.abs(self._buffer.entry(path, now_ns) - before).max())
+            self._buffer.push(chunk, now_ns, path=path)
             self.counters.boundary_gap = gap
             self.counters.boundary_gap_max = max(gap, self.counters.boundary_gap_max)
             return
@@ -310,9 +322,9 @@ class Controller:
         self._buffer.start_from(self._limiter.position if self._positions else self._limiter.velocity)
         fade_s = self.config.blend_s if self._sent else self.config.ramp_s
         if self._positions:  # a fade is at most 1.5 gaps a fade fast: that alone keeps to the limits of speed
-            gap = np.abs(self._buffer.entry(chunk, now_ns) - self._limiter.position)
+            gap = np.abs(self._buffer.entry(path, now_ns) - self._limiter.position)
             fade_s = max(fade_s, float((1.5 * gap / self.limits.velocity).max()))
-        self._buffer.push(chunk, now_ns, round(fade_s * 1e9))
+        self._buffer.push(chunk, now_ns, round(fade_s * 1e9), path)
 
     # --- changes of state
 

@@ -167,6 +167,20 @@ def test_a_chunk_that_does_not_fit_is_refused_with_the_numbers(make_chunk, words
     assert controller.tick(START).command is None
 
 
+def test_a_chunk_examined_before_is_judged_and_executed_like_one_that_was_not():
+    t = np.arange(50)[:, None] * 0.02
+    good, far = chunk(START, 1.0 * t + np.zeros(3), joints=('gripper', 'shoulder', 'elbow')), still(START, 5.0)
+    plain, ahead = make(), make()
+    before = vars(ahead.counters).copy()
+    examined = [ahead.examine(far), ahead.examine(good)]
+    assert vars(ahead.counters) == before and ahead.tick(START - S // 60).command is None  # nothing has happened yet
+    plain.tick(START - S // 60)
+    assert [plain.offer(far, START), plain.offer(good, START)] == [ahead.offer(one, START) for one in examined]
+    assert ahead.plan.chunk.joint_names == plain.plan.chunk.joint_names == ahead.joints
+    for one, other in zip(run(plain, START, 0.5), run(ahead, START, 0.5)):
+        assert np.array_equal(one.command, other.command)
+
+
 def test_an_old_observation_is_refused():
     controller = make(max_chunk_age_s=0.5)
     assert '0.60 s old' in controller.offer(still(START, rows=100), START + 6 * S // 10)
