@@ -109,9 +109,9 @@ def answer(kind, colour, facts):
     return f'the {facts.held} block' if facts.held else 'nothing'
 
 
-def ask(random, facts):
-    """A question drawn from the numpy generator `random`, and its true answer."""
-    kind = tuple(CHANCE)[random.choice(len(CHANCE), p=tuple(CHANCE.values()))]
+def ask(random, facts, chance=CHANCE):
+    """A question drawn from the numpy generator `random`, kinds as `chance` has them, and its true answer."""
+    kind = tuple(chance)[random.choice(len(chance), p=tuple(chance.values()))]
     colour = COLOURS[random.integers(len(COLOURS))] if kind == 'where' else ''
     texts = QUESTIONS[kind]
     return texts[random.integers(len(texts))].format(c=colour), answer(kind, colour, facts)

@@ -1,4 +1,4 @@
-"""Demonstration frames to training batches: the prompt as the processor writes it, one text to say, actions."""
+"""Demonstration frames to training batches: the prompt as the processor writes it, texts to say, actions."""
 import numpy as np
 import torch
 
@@ -6,12 +6,14 @@ from oxygen_ros.model.training import TrainingBatch
 from oxygen_ros.profile.normalise import normalise
 from oxygen_ros.profile.prompt import state_bins, suffix_text
 from oxygen_ros.sim.instructions import COLOURS, GOALS
-from oxygen_ros.sim.questions import ask, Facts, STEPS, subtask
+from oxygen_ros.sim.questions import ask, BLOCK_HEIGHT_M, Facts, STEPS, subtask
 from oxygen_ros.sim.view import CAMERA
 from oxygen_ros.train.demonstrations import PHASES
 from oxygen_ros.train.helpers import Places
 
-SUBTASK_SHARE = 0.3
+# Kinds of questions in training: more of those that are hard to learn than anybody asks.
+SHARES = {'where': 0.28, 'closest': 0.24, 'leftmost': 0.15, 'rightmost': 0.15, 'doing': 0.06, 'did': 0.06,
+          'holding': 0.06}
 NUMBERS = 256
 
 
@@ -20,12 +22,13 @@ class Batches:
     Draws batches from Frames for one profile and tokenizer.
 
     `batch(random, rows)` gives a TrainingBatch; everything random comes from the numpy generator, so a step's batch is
-    a function of its seed alone.
+    a function of its seed alone. A frame's prefix, the costly part, serves its subtask, the answers to `questions`
+    questions and `draws` draws of the flow's noise and time.
     """
 
-    def __init__(self, frames, profile, tokenizer, camera_noise=0.02):
+    def __init__(self, frames, profile, tokenizer, camera_noise=0.02, questions=2, draws=2):
         self.frames, self.profile, self.tokenizer = frames, profile, tokenizer
-        self.camera_noise = camera_noise
+        self.camera_noise, self.questions, self.draws = camera_noise, questions, draws
         self.numbers = tuple(tokenizer.encode(f' {i}')[0] for i in range(NUMBERS))
         self.places = tuple(tokenizer.encode(f'<loc{i:02d}>')[0] for i in range(STEPS))
         self.colour_words = tuple(tokenizer.encode(f' {colour}')[0] for colour in COLOURS)
@@ -56,7 +59,9 @@ class Batches:
         blocks, gripper = self.frames.blocks[rows], self.frames.gripper[rows]
         far = np.linalg.norm(blocks[..., :2] - gripper[:, None, :2], axis=-1)
         first = np.stack([blocks[..., 1].argmax(1), blocks[..., 1].argmin(1), far.argmin(1)], 1)
-        return Places(torch.from_numpy(self.shares[rows]), torch.tensor(target), torch.from_numpy(first))
+        below = np.concatenate([gripper[:, :2], np.full((len(rows), 1), BLOCK_HEIGHT_M, np.float32)], 1)
+        below = torch.from_numpy(np.stack(CAMERA.project(below), -1).astype(np.float32))
+        return Places(torch.from_numpy(self.shares[rows]), torch.tensor(target), torch.from_numpy(first), below)
 
     def tokens(self, text):
         if text not in self._texts:
@@ -67,40 +72,46 @@ class Batches:
         """Prompt tokens of a frame, as Processor.prompt gives them."""
         return self._heads[instruction] + [self.numbers[b] for b in self.bins[row]] + self._tail
 
-    def say(self, random, row, about_subtask):
-        """(suffix, reply) texts for a frame: the subtask, or a question's answer."""
-        if about_subtask:
-            return self._suffixes['subtask'], subtask(self.facts(row))
-        question, reply = ask(random, self.facts(row))
+    def subtask(self, row):
+        """(suffix, reply) of what a frame's arm does."""
+        return self._suffixes['subtask'], subtask(self.facts(row))
+
+    def answer(self, question, reply):
+        """(suffix, reply) of a question."""
         return suffix_text(self._suffixes['answer'], question), reply
+
+    def say(self, random, row):
+        """[(suffix, reply)] of a frame: its subtask, then answers."""
+        facts = self.facts(row)
+        return [self.subtask(row)] + [self.answer(*ask(random, facts, SHARES)) for _ in range(self.questions)]
 
     def batch(self, random, rows, texts=None):
         """
-        TrainingBatch of these frames; `texts`, (instruction, suffix, reply) of each, replaces what would be drawn.
-
-        All say their subtask or all answer a question: batches of texts alike in length waste less on padding.
+        TrainingBatch of these frames; `texts`, (instruction, [(suffix, reply)]) of each, replaces what would be drawn.
         """
         frames = self.frames
         if texts is None:
-            about_subtask = random.random() < SUBTASK_SHARE
-            texts = [(GOALS[frames.goal[row]].say(random), *self.say(random, row, about_subtask)) for row in rows]
-        prompts = [self.prompt(row, text[0]) for row, text in zip(rows, texts)]
-        suffixes = [self.tokens(suffix) for _, suffix, _ in texts]
-        replies = [[*self.tokens(reply), self.tokenizer.eos_id] for *_, reply in texts]
-        answers = [suffix + reply for suffix, reply in zip(suffixes, replies)]
-        wanted = [[False] * len(suffix) + [True] * len(reply) for suffix, reply in zip(suffixes, replies)]
-        prompt, prompt_mask = padded(prompts)
+            texts = [(GOALS[frames.goal[row]].say(random), self.say(random, row)) for row in rows]
+        prompt, prompt_mask = padded([self.prompt(row, instruction) for row, (instruction, _) in zip(rows, texts)])
+        answers, wanted, parts = [], [], []
+        for _, pairs in texts:
+            said = [(self.tokens(suffix), [*self.tokens(reply), self.tokenizer.eos_id]) for suffix, reply in pairs]
+            answers.append([token for suffix, reply in said for token in suffix + reply])
+            wanted.append([is_reply for suffix, reply in said for is_reply in [0] * len(suffix) + [1] * len(reply)])
+            parts.append([part for part, (suffix, reply) in enumerate(said) for _ in suffix + reply])
         answer, answer_mask = padded(answers)
+        part = padded(parts)[0].cummax(1).values  # padding belongs to the last text
         images = frames.images[rows].astype(np.float32)
         if self.camera_noise:
             sigma = 255 * self.camera_noise * random.random((len(rows), 1, 1, 1), dtype=np.float32)
             images = images + random.standard_normal(images.shape, dtype=np.float32) * sigma
         images = torch.from_numpy(images / 127.5 - 1).clamp_(-1, 1)[:, None]
         actions = torch.from_numpy(self.actions[rows])
-        time = torch.from_numpy(random.beta(1.5, 1.0, len(rows)).astype(np.float32)) * 0.999 + 0.001
-        noise = torch.from_numpy(random.standard_normal(tuple(actions.shape), dtype=np.float32))
+        draws = len(rows) * self.draws
+        time = torch.from_numpy(random.beta(1.5, 1.0, draws).astype(np.float32)) * 0.999 + 0.001
+        noise = torch.from_numpy(random.standard_normal((draws, *actions.shape[1:]), dtype=np.float32))
         return TrainingBatch(images, torch.ones(len(rows), 1, dtype=torch.bool), prompt, prompt_mask, answer,
-                             answer_mask, padded(wanted)[0].bool(), actions, noise, time)
+                             answer_mask, padded(wanted)[0].bool(), actions, noise, time, part)
 
 
 def padded(rows):

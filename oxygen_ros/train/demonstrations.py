@@ -25,7 +25,7 @@ EVALUATION_SEED = 90_000_000  # seeds from here on are never trained on
 CORRECTION_SHARD = 500_000
 VALIDATION_SHARD = 800_000  # beside the run, to watch it
 FRAME_TICKS, TICK_STEPS = 5, 10  # a frame each 0.1 s, a command each 20 ms
-WEIGHTS = {'pick': 0.48, 'touch': 0.14, 'push_front': 0.15, 'push_back': 0.15, 'home': 0.08}
+WEIGHTS = {'pick': 0.38, 'touch': 0.18, 'push_front': 0.17, 'push_back': 0.19, 'home': 0.08}
 WILD = 0.35
 
 

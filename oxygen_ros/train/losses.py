@@ -22,7 +22,7 @@ def place_targets(count):
     return torch.softmax(-0.5 * ((step[:, None] - step) / PLACE_WIDTH) ** 2, 1)
 
 
-def losses(batch, output, places, column_weight, place_weight=0.4, word_weight=0.2):
+def losses(batch, output, places, column_weight, place_weight=0.4, word_weight=0.5):
     """
     Losses of a TrainingOutput; `places` are the ids of the location words, in order and without gaps.
 

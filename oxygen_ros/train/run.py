@@ -17,7 +17,7 @@ from oxygen_ros.train.losses import losses
 from oxygen_ros.train.validation import validate
 
 COLUMNS = ('step', 'samples', 'flow', 'place', 'word', 'val_flow', 'val_joint_rad', 'val_place_mm',
-           'val_place_start_mm', 'val_word_accuracy', 'rate', 'elapsed_s')
+           'val_place_start_mm', 'val_word_accuracy', 'val_answers', 'rate', 'elapsed_s')
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Run:
     def _log(self, seen):
         found = validate(self.mean, self.validation, self.column_weight)
         row = [self.step, self.step * self.config.batch, *seen, found.flow, found.joint_rad, found.place_mm,
-               found.place_start_mm, found.word_accuracy, self.config.rate_at(self.step), self.elapsed_s]
+               found.place_start_mm, found.word_accuracy, found.answers, self.config.rate_at(self.step), self.elapsed_s]
         path = self.folder / 'curves.csv'
         new = not path.exists()
         with path.open('a', newline='') as file:

@@ -1,15 +1,16 @@
 """How well a model does on frames it was not trained on: text names places in mm, actions in rad."""
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
 from oxygen_ros.model.training import TrainingBatch, training_forward
 from oxygen_ros.sim.instructions import GOALS
-from oxygen_ros.sim.questions import appears_at, place_of, STEPS, subtask
+from oxygen_ros.sim.questions import answer, appears_at, place_of, QUESTIONS, STEPS
 from oxygen_ros.train.losses import losses
 
 EULER_STEPS = 10
+ASKED = ('closest', 'leftmost', 'rightmost')
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Validation:
     """
     `flow` loss; `joint_rad` mean error of the right arm's sampled actions; `place_mm` median distance of the named
     block from where its location words say it is, all frames and (`place_start_mm`) first frames of episodes;
-    `word_accuracy` of the other words, each given the true ones before it.
+    `word_accuracy` of the other words, each given the true ones before it; `answers` share of right ones to ASKED.
     """
 
     flow: float
@@ -25,10 +26,11 @@ class Validation:
     place_mm: float
     place_start_mm: float
     word_accuracy: float
+    answers: float
 
 
 def validation_batch(batches, count, seed=1):
-    """(TrainingBatch, rows) of first frames and of as many in between, each saying its subtask."""
+    """(TrainingBatch, rows) of first frames and of more in between; each says its subtask and answers ASKED."""
     episode = batches.frames.episode
     begins = np.flatnonzero(np.diff(episode, prepend=-1))[:count // 2]
     rows = np.union1d(begins, np.linspace(0, len(episode) - 1, count - len(begins)).astype(int))
@@ -36,7 +38,8 @@ def validation_batch(batches, count, seed=1):
     texts = []
     for row in rows:
         facts = batches.facts(row)
-        texts.append((GOALS[batches.frames.goal[row]].phrases()[0], batches._suffixes['subtask'], subtask(facts)))
+        answers = [batches.answer(QUESTIONS[kind][0], answer(kind, '', facts)) for kind in ASKED]
+        texts.append((GOALS[batches.frames.goal[row]].phrases()[0], [batches.subtask(row), *answers]))
     return batches.batch(random, rows, texts), rows
 
 
@@ -46,14 +49,20 @@ def parts(batch, size):
         yield TrainingBatch(**{name: value[start:start + size] for name, value in vars(batch).items()})
 
 
+def without_text(batch):
+    """The batch with nothing to say."""
+    names = ('answer', 'answer_mask', 'answer_wanted', 'answer_part')
+    return replace(batch, **{name: getattr(batch, name)[:, :0] for name in names})
+
+
 @torch.no_grad()
 def sample(model, batch, noise, steps=EULER_STEPS):
     """Normalised actions [B, H, D] by the same batched functions as in training."""
-    actions = noise
+    actions, batch = noise, without_text(batch)
     for step in range(steps):
         time = torch.full((len(noise),), 1 - step / steps)
         # the forward builds x_t = t * noise + (1 - t) * actions: any pair that gives the current point will do
-        now = TrainingBatch(**{**vars(batch), 'noise': actions, 'actions': actions, 'time': time})
+        now = replace(batch, noise=actions, actions=actions, time=time)
         actions = actions - training_forward(model, now).velocity / steps
     return actions
 
@@ -62,7 +71,7 @@ def sample(model, batch, noise, steps=EULER_STEPS):
 def validate(model, validation, column_weight):
     """A Validation of `validation`, the (Batches, TrainingBatch, rows) that validation_batch made."""
     batches, whole, rows = validation
-    flow, wrong, miss, begins, words = [], [], [], [], []
+    flow, wrong, miss, begins, words, answers = [], [], [], [], [], []
     at = 0
     episodes = batches.frames.episode
     std = np.asarray(batches.profile.action_statistics.std)
@@ -76,8 +85,11 @@ def validate(model, validation, column_weight):
         for i in range(len(batch.prompt)):
             row = rows[at + i]
             facts = batches.facts(row)
-            reply = batch.answer[i][batch.answer_wanted[i]]
-            said = guess[i][batch.answer_wanted[i]]
+            correct, part = guess[i] == batch.answer[i], batch.answer_part[i]
+            for asked in range(1, len(ASKED) + 1):
+                answers.append(bool(correct[batch.answer_wanted[i] & (part == asked)].all()))
+            first_text = batch.answer_wanted[i] & (part == 0)
+            reply, said = batch.answer[i][first_text], guess[i][first_text]
             is_place = (reply >= first) & (reply < first + STEPS)
             words.append((said == reply)[~is_place].float().mean().item())
             if not facts.goal.colour:
@@ -89,4 +101,5 @@ def validate(model, validation, column_weight):
         at += len(batch.prompt)
     miss, begins = np.array(miss), np.array(begins)
     return Validation(float(np.mean(flow)), float(np.mean(wrong)), float(np.median(miss)),
-                      float(np.median(miss[begins])) if begins.any() else float('nan'), float(np.mean(words)))
+                      float(np.median(miss[begins])) if begins.any() else float('nan'), float(np.mean(words)),
+                      float(np.mean(answers)))

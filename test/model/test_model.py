@@ -136,6 +136,31 @@ def test_training_forward_equals_cached_inference(mask):
     assert (model.logits(rows) - out.logits[0]).abs().max() < 1e-5
 
 
+@torch.no_grad()
+def test_texts_and_draws_on_one_prefix_equal_their_own_samples():
+    model = pi05_tiny('lerobot')
+    images, prompt, noise = first_sample()
+    texts, random = ([5, 80, 300], [7, 9], [11, 12, 13, 14]), torch.Generator().manual_seed(2)
+    actions, noises = torch.randn(6, 32, generator=random), torch.stack((noise, noise.flip(0)))
+    times = torch.tensor([0.37, 0.8])
+
+    def forward(answer, part, noise, time, few):
+        yes = torch.ones(1, len(answer), dtype=torch.bool)
+        return training_forward(model, TrainingBatch(
+            images[None], torch.ones(1, len(images), dtype=torch.bool), prompt[None],
+            torch.ones(1, len(prompt), dtype=torch.bool), torch.tensor(answer, dtype=torch.long)[None], yes, yes,
+            actions[None], noise, time, part), text_rows_only=few)
+
+    part = torch.tensor([[i for i, text in enumerate(texts) for _ in text]])
+    for few in (False, True):
+        both = forward(sum(texts, []), part, noises, times, few)
+        alone = [forward(text, None, noises[:1], times[:1], few) for text in texts]
+        logits = torch.cat([out.logits[0] for out in alone])
+        assert (both.logits[0] - logits).abs().max() < 1e-5
+        second = forward([], None, noises[1:], times[1:], few)
+        assert (both.velocity - torch.cat((alone[0].velocity, second.velocity))).abs().max() < 1e-5
+
+
 @pytest.mark.parametrize('name', ['nano'])
 def test_random_weights_listen_to_every_input(name):
     config = dataclasses.replace(CONFIGS[name], horizon=4)

@@ -57,16 +57,24 @@ def test_a_batch_is_a_function_of_its_seed(batches):
 
 def test_the_subtask_names_the_block_of_the_instruction(batches):
     row = 3
-    suffix, reply = batches.say(np.random.default_rng(0), row, about_subtask=True)
+    (suffix, reply), *answers = batches.say(np.random.default_rng(0), row)
     at = place_of(reply)
     blocks = batches.frames.blocks[row]
     assert suffix == '' and COLOURS[int(np.argmin(np.linalg.norm(blocks[:, :2] - at, axis=1)))] == 'blue'
     assert reply.endswith('reach for the blue block')
+    assert len(answers) == 2 and all(asked.startswith('Question: ') for asked, _ in answers)
 
 
 def test_only_the_reply_is_to_be_predicted(batches):
-    texts = [('pick up the blue block', 'Question: where is the red block? Answer:', 'nothing')] * 2
+    asked = 'Question: where is the red block? Answer:'
+    texts = [('pick up the blue block', [('', 'hold still'), (asked, 'nothing')]),
+             ('pick up the blue block', [(asked, 'nothing')])]
     batch = batches.batch(np.random.default_rng(0), np.arange(2), texts)
-    wanted = batch.answer[0][batch.answer_wanted[0]].tolist()
-    assert wanted == [*TOKENIZER.encode('nothing'), TOKENIZER.eos_id]
-    assert TOKENIZER.decode(batch.answer[0][~batch.answer_wanted[0]].tolist()) == texts[0][1]
+    for row, part in ((0, 1), (1, 0)):
+        mine = batch.answer_mask[row] & (batch.answer_part[row] == part)
+        wanted = batch.answer[row][mine & batch.answer_wanted[row]].tolist()
+        assert wanted == [*TOKENIZER.encode('nothing'), TOKENIZER.eos_id]
+        assert TOKENIZER.decode(batch.answer[row][mine & ~batch.answer_wanted[row]].tolist()) == asked
+    first = batch.answer[0][batch.answer_part[0] == 0].tolist()
+    assert first == [*TOKENIZER.encode('hold still'), TOKENIZER.eos_id]
+    assert not batch.answer_mask[1, -1] and not batch.answer_wanted[1, -1]
