@@ -21,7 +21,7 @@ $(SETUP): $(SOURCES) scripts/system-libraries
 	@echo "setup: installing torch and the package's dependencies into $(VENV)"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -U pip
 	@$(BIN)/python -m pip install -q --disable-pip-version-check $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) '$(TORCH)'
-	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[ros,sim,bag,viz,bench,urdf,test]'
+	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[ros,sim,bag,lerobot,viz,bench,urdf,test]'
 	@touch $@
 
 demo: setup

@@ -9,12 +9,21 @@ from oxygen_ros.sim.instructions import COLOURS, GOALS
 from oxygen_ros.sim.questions import ask, BLOCK_HEIGHT_M, Facts, STEPS, subtask
 from oxygen_ros.sim.view import CAMERA
 from oxygen_ros.train.demonstrations import PHASES
-from oxygen_ros.train.helpers import Places
+from oxygen_ros.train.helpers import Helpers, Places
 
 # Kinds of questions in training: more of those that are hard to learn than anybody asks.
 SHARES = {'where': 0.28, 'closest': 0.24, 'leftmost': 0.15, 'rightmost': 0.15, 'doing': 0.06, 'did': 0.06,
           'holding': 0.06}
 NUMBERS = 256
+
+
+class Words:
+    """Token ids of the pieces that stand for numbers, places and colours, each in order."""
+
+    def __init__(self, tokenizer):
+        self.numbers = tuple(tokenizer.encode(f' {i}')[0] for i in range(NUMBERS))
+        self.places = tuple(tokenizer.encode(f'<loc{i:02d}>')[0] for i in range(STEPS))
+        self.colours = tuple(tokenizer.encode(f' {colour}')[0] for colour in COLOURS)
 
 
 class Batches:
@@ -29,9 +38,10 @@ class Batches:
     def __init__(self, frames, profile, tokenizer, camera_noise=0.02, questions=2, draws=2):
         self.frames, self.profile, self.tokenizer = frames, profile, tokenizer
         self.camera_noise, self.questions, self.draws = camera_noise, questions, draws
-        self.numbers = tuple(tokenizer.encode(f' {i}')[0] for i in range(NUMBERS))
-        self.places = tuple(tokenizer.encode(f'<loc{i:02d}>')[0] for i in range(STEPS))
-        self.colour_words = tuple(tokenizer.encode(f' {colour}')[0] for colour in COLOURS)
+        self.words = Words(tokenizer)
+        right = torch.full((len(profile.actions),), 0.2)  # the left arm stands still
+        right[7:14] = 1.0
+        self.column_weight = right / right.mean()
         before, after = profile.prompt.split('{state}')
         self._tail = tokenizer.encode(after)
         # "State: 1 2" and the number pieces hold their own leading space.
@@ -45,6 +55,13 @@ class Batches:
         self.bins = state_bins(state, profile.clip_state).clip(0, NUMBERS - 1)  # [N, J]
         self.actions = normalise(frames.actions, profile.action_statistics, profile.action_normalisation,
                                  profile.normalisation_rule).astype(np.float32)
+
+    def __len__(self):
+        return len(self.frames)
+
+    def helpers(self, model):
+        """The module that gives the helper losses of this data."""
+        return Helpers(model, self.words.colours)
 
     def facts(self, row):
         """What is true in a frame."""
@@ -70,7 +87,7 @@ class Batches:
 
     def prompt(self, row, instruction):
         """Prompt tokens of a frame, as Processor.prompt gives them."""
-        return self._heads[instruction] + [self.numbers[b] for b in self.bins[row]] + self._tail
+        return self._heads[instruction] + [self.words.numbers[b] for b in self.bins[row]] + self._tail
 
     def subtask(self, row):
         """(suffix, reply) of what a frame's arm does."""
@@ -92,26 +109,34 @@ class Batches:
         frames = self.frames
         if texts is None:
             texts = [(GOALS[frames.goal[row]].say(random), self.say(random, row)) for row in rows]
-        prompt, prompt_mask = padded([self.prompt(row, instruction) for row, (instruction, _) in zip(rows, texts)])
-        answers, wanted, parts = [], [], []
-        for _, pairs in texts:
-            said = [(self.tokens(suffix), [*self.tokens(reply), self.tokenizer.eos_id]) for suffix, reply in pairs]
-            answers.append([token for suffix, reply in said for token in suffix + reply])
-            wanted.append([is_reply for suffix, reply in said for is_reply in [0] * len(suffix) + [1] * len(reply)])
-            parts.append([part for part, (suffix, reply) in enumerate(said) for _ in suffix + reply])
-        answer, answer_mask = padded(answers)
-        part = padded(parts)[0].cummax(1).values  # padding belongs to the last text
-        images = frames.images[rows].astype(np.float32)
-        if self.camera_noise:
-            sigma = 255 * self.camera_noise * random.random((len(rows), 1, 1, 1), dtype=np.float32)
-            images = images + random.standard_normal(images.shape, dtype=np.float32) * sigma
-        images = torch.from_numpy(images / 127.5 - 1).clamp_(-1, 1)[:, None]
-        actions = torch.from_numpy(self.actions[rows])
-        draws = len(rows) * self.draws
-        time = torch.from_numpy(random.beta(1.5, 1.0, draws).astype(np.float32)) * 0.999 + 0.001
-        noise = torch.from_numpy(random.standard_normal((draws, *actions.shape[1:]), dtype=np.float32))
-        return TrainingBatch(images, torch.ones(len(rows), 1, dtype=torch.bool), prompt, prompt_mask, answer,
-                             answer_mask, padded(wanted)[0].bool(), actions, noise, time, part)
+        prompts = [self.prompt(row, instruction) for row, (instruction, _) in zip(rows, texts)]
+        replies = [[(self.tokens(suffix), [*self.tokens(reply), self.tokenizer.eos_id]) for suffix, reply in pairs]
+                   for _, pairs in texts]
+        return assemble(random, frames.images[rows][:, None], prompts, replies, self.actions[rows], self.camera_noise,
+                        self.draws)
+
+
+def assemble(random, images, prompts, replies, actions, camera_noise=0.0, draws=1):
+    """
+    TrainingBatch of `images uint8 [B, V, 3, S, S]`, prompts (token ids), replies ([(suffix, reply)] token ids of each)
+    and normalised `actions float32 [B, H, D]`. All pictures of a sample get noise of a strength up to `camera_noise`.
+    """
+    prompt, prompt_mask = padded(prompts)
+    answer, answer_mask = padded([[token for suffix, reply in said for token in suffix + reply] for said in replies])
+    wanted = padded([[is_reply for suffix, reply in said for is_reply in [0] * len(suffix) + [1] * len(reply)]
+                     for said in replies])[0].bool()
+    part = padded([[part for part, (suffix, reply) in enumerate(said) for _ in suffix + reply] for said in replies])[0]
+    part = part.cummax(1).values  # padding belongs to the last text
+    pixels = images.astype(np.float32)
+    if camera_noise:
+        sigma = 255 * camera_noise * random.random((len(images), 1, 1, 1, 1), dtype=np.float32)
+        pixels = pixels + random.standard_normal(pixels.shape, dtype=np.float32) * sigma
+    pixels = torch.from_numpy(pixels / 127.5 - 1).clamp_(-1, 1)
+    count = len(images) * draws
+    time = torch.from_numpy(random.beta(1.5, 1.0, count).astype(np.float32)) * 0.999 + 0.001
+    noise = torch.from_numpy(random.standard_normal((count, *actions.shape[1:]), dtype=np.float32))
+    return TrainingBatch(pixels, torch.ones(images.shape[:2], dtype=torch.bool), prompt, prompt_mask, answer,
+                         answer_mask, wanted, torch.from_numpy(actions), noise, time, part)
 
 
 def padded(rows):

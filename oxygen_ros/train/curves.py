@@ -8,7 +8,7 @@ PANELS = (
     ('flow loss', ('flow', 'val_flow')),
     ('text loss a token', ('place', 'word')),
     ('named block: words miss it by, mm', ('val_place_mm', 'val_place_start_mm')),
-    ('joint error of sampled chunks, rad', ('val_joint_rad',)),
+    ('error of sampled chunks, rad', ('val_joint_rad', 'val_action_error')),
 )
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 520, 300, 64, 34, 30
 INK, GRID = (60, 60, 60), (225, 225, 225)
@@ -27,7 +27,7 @@ def read(path):
 def panel(title, samples, lines):
     """One chart `uint8 [HEIGHT, WIDTH, 3]`, logarithmic upwards; `lines` are (name, values)."""
     picture = np.full((HEIGHT, WIDTH, 3), 255, np.uint8)
-    values = np.concatenate([v[np.isfinite(v) & (v > 0)] for _, v in lines])
+    values = np.concatenate([np.empty(0), *(v[np.isfinite(v) & (v > 0)] for _, v in lines)])
     low, high = (np.log10(values.min()), np.log10(values.max())) if len(values) else (0.0, 1.0)
     high = max(high, low + 0.1)
 
@@ -56,7 +56,8 @@ def panel(title, samples, lines):
 def draw(csv_path, png_path):
     """Write the four charts into one PNG."""
     columns = read(csv_path)
-    charts = [panel(title, columns['samples'], [(name, columns[name]) for name in names]) for title, names in PANELS]
+    charts = [panel(title, columns['samples'], [(name, columns[name]) for name in names if name in columns])
+              for title, names in PANELS]
     picture = np.concatenate([np.concatenate(charts[:2], 1), np.concatenate(charts[2:], 1)])
     if not cv2.imwrite(str(png_path), picture):
         raise OSError(f'cannot write {png_path}')

@@ -28,9 +28,9 @@ def turned(rows, generator):
 
 
 @torch.no_grad()
-def fresh(config, seed, numbers, places):
+def fresh(config, seed, words):
     """
-    A Pi05 in float32 to train; `numbers` and `places` are the first token id and count of those pieces.
+    A Pi05 in float32 to train; `words` are the tokenizer's Words.
 
     The adaptive norms begin as plain ones with open gates. With a position table that begins as noise a model of this
     size was not seen to find a block within the same training.
@@ -50,7 +50,8 @@ def fresh(config, seed, numbers, places):
             rows.copy_(torch.randn(rows.shape, generator=generator) * scale * rows[0].numel() ** -0.5)
     embedding = tensors.places(model)[tensors.TRUNK + 'embed_tokens.weight'].rows
     width = config.trunk_width
-    for (first, count), cycles in ((numbers, 40), (places, 16)):
+    for ids, cycles in ((words.numbers, 40), (words.places, 16)):
+        first, count = ids[0], len(ids)
         embedding[first:first + count] = turned(waves(count, width, cycles), generator) * width ** -0.5
     position = tensors.places(model)[tensors.VISION + 'embeddings.position_embedding.weight'].rows
     position.copy_(0.5 * grid_positions(config.image_size // config.patch, config.vision_width))

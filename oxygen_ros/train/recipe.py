@@ -18,7 +18,7 @@ from oxygen_ros.rollout.policy import driver, nano_engine
 from oxygen_ros.train.batches import Batches
 from oxygen_ros.train.demonstrations import CORRECTION_SHARD, load, record, shard_path, VALIDATION_SHARD
 from oxygen_ros.train.run import Run, RunConfig
-from oxygen_ros.train.validation import validation_batch
+from oxygen_ros.train.validation import validate, validation_batch
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,12 @@ class Stage:
 
 RECIPE = (
     Stage(until=2000, demonstrations=12),
-    Stage(until=3500, demonstrations=28),
-    Stage(until=5000, demonstrations=28, corrections=6, times=2),
-    Stage(until=6500, demonstrations=28, corrections=12, times=2),
-    Stage(until=10000, demonstrations=28, corrections=18, times=2),
+    Stage(until=3000, demonstrations=28),
+    Stage(until=4200, demonstrations=28, corrections=8, times=2),
+    Stage(until=5400, demonstrations=28, corrections=16, times=2),
+    Stage(until=8000, demonstrations=28, corrections=24, times=2),
 )
+DECAY_SHARE = 0.35  # of all steps, at the end
 
 
 class Recipe:
@@ -50,7 +51,7 @@ class Recipe:
     def __init__(self, folder, stages=RECIPE, seed=0, processes=2, profile='aloha_sim', model='nano'):
         self.folder, self.data, self.stages = Path(folder), Path(folder) / 'data', stages
         self.profile, self.tokenizer, self.model_config = profile, find_tokenizer(model), CONFIGS[model]
-        self.config, self.processes = RunConfig(stages[-1].until, seed=seed), processes
+        self.config, self.processes = RunConfig(stages[-1].until, seed=seed, decay_share=DECAY_SHARE), processes
 
     def weights(self, stage):
         """The file of the weights that a stage ended with."""
@@ -60,6 +61,7 @@ class Recipe:
         """All stages, or until step `stop_at`; returns the Run."""
         finish(self._recorders(0, self.processes, [VALIDATION_SHARD]))
         held_out = self._batches([VALIDATION_SHARD], camera_noise=0, draws=1)
+        held_out_batch = validation_batch(held_out, 300)
         run = None
         with tqdm(total=stop_at or self.config.steps, desc='training', unit='step') as bar:
             for number, stage in enumerate(self.stages):
@@ -68,7 +70,7 @@ class Recipe:
                 batches = self._batches(stage.shards() + corrections * (stage.times - 1))
                 if run is None:
                     run = Run(self.folder, self.model_config, self.config, batches,
-                              (held_out, *validation_batch(held_out, 300)))
+                              lambda model: vars(validate(model, held_out, *held_out_batch)))
                     bar.update(run.step)
                 run.batches = batches
                 end = min(stage.until, stop_at or stage.until)

@@ -11,13 +11,8 @@ import torch
 
 from oxygen_ros.model import tensors
 from oxygen_ros.model.training import training_forward
-from oxygen_ros.train.helpers import Helpers
 from oxygen_ros.train.initial import fresh
 from oxygen_ros.train.losses import losses
-from oxygen_ros.train.validation import validate
-
-COLUMNS = ('step', 'samples', 'flow', 'place', 'word', 'val_flow', 'val_joint_rad', 'val_place_mm',
-           'val_place_start_mm', 'val_word_accuracy', 'val_answers', 'rate', 'elapsed_s')
 
 
 @dataclass(frozen=True)
@@ -46,31 +41,31 @@ class RunConfig:
 
 
 class Run:
-    """Model, its running average, optimiser and log in a folder; `advance` goes on from where the folder stands."""
+    """
+    Model, its running average, optimiser and log in a folder; `advance` goes on from where the folder stands.
 
-    def __init__(self, folder, model_config, config, batches, validation, begin_with=None):
+    `batches` (Batches or RecordedBatches) draws what is trained on; `measure(model)` gives the columns of the log that
+    tell how good the averaged weights are; `begin_with` are (name, tensor) pairs of weights to begin with.
+    """
+
+    def __init__(self, folder, model_config, config, batches, measure, begin_with=None):
         self.folder, self.config = Path(folder), config
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.batches, self.validation = batches, validation
-        self.model = fresh(model_config, config.seed, (batches.numbers[0], len(batches.numbers)),
-                           (batches.places[0], len(batches.places)))
+        self.batches, self.measure = batches, measure
+        self.model = fresh(model_config, config.seed, batches.words)
         if begin_with is not None:
             self.model.load_tensors(begin_with)
         self.model.requires_grad_(True)
         torch.manual_seed(config.seed)
-        self.helpers = Helpers(self.model, batches.colour_words)
-        learned = [*self.model.parameters(), *self.helpers.parameters()]
+        self.helpers = batches.helpers(self.model)
+        learned = [*self.model.parameters(), *(self.helpers.parameters() if self.helpers else ())]
         matrices = [p for p in learned if p.dim() > 1]
         others = [p for p in learned if p.dim() <= 1]
         self.optimiser = torch.optim.AdamW([{'params': matrices, 'weight_decay': config.decay},
                                             {'params': others, 'weight_decay': 0.0}], betas=(0.9, 0.98), fused=True)
-        self.mean = fresh(model_config, config.seed, (batches.numbers[0], len(batches.numbers)),
-                          (batches.places[0], len(batches.places)))
+        self.mean = fresh(model_config, config.seed, batches.words)
         self.mean.load_state_dict(self.model.state_dict())
         self.mean.requires_grad_(False)
-        right = torch.full((model_config.action_dim,), 0.2)  # the left arm stands still
-        right[7:14] = 1.0
-        self.column_weight = right / right.mean()
         self.step, self.elapsed_s = 0, 0.0
         self._resume()
 
@@ -84,7 +79,8 @@ class Run:
             return
         state = torch.load(self._state_path, weights_only=True)
         self.model.load_state_dict(state['model'])
-        self.helpers.load_state_dict(state['helpers'])
+        if self.helpers:
+            self.helpers.load_state_dict(state['helpers'])
         self.mean.load_state_dict(state['mean'])
         self.optimiser.load_state_dict(state['optimiser'])
         self.step, self.elapsed_s = state['step'], state['elapsed_s']
@@ -92,7 +88,7 @@ class Run:
     def save(self):
         """State to go on from, and the averaged weights under their canonical names."""
         partial = self.folder / '.state.pt'
-        torch.save({'model': self.model.state_dict(), 'helpers': self.helpers.state_dict(),
+        torch.save({'model': self.model.state_dict(), 'helpers': self.helpers.state_dict() if self.helpers else {},
                     'mean': self.mean.state_dict(), 'optimiser': self.optimiser.state_dict(), 'step': self.step,
                     'elapsed_s': self.elapsed_s}, partial)
         partial.rename(self._state_path)
@@ -119,14 +115,15 @@ class Run:
     def _one(self):
         config = self.config
         random = np.random.default_rng([config.seed, self.step])
-        rows = random.integers(0, len(self.batches.frames), config.batch)
+        rows = random.integers(0, len(self.batches), config.batch)
         batch = self.batches.batch(random, rows)
         for group in self.optimiser.param_groups:
             group['lr'] = config.rate_at(self.step)
         output = training_forward(self.model, batch, text_rows_only=True)
-        now = losses(batch, output, self.batches.places, self.column_weight)
+        now = losses(batch, output, self.batches.words.places, self.batches.column_weight)
+        helped = self.config.help * self.helpers(batch, output, self.batches.places_of(rows)) if self.helpers else 0.0
         self.optimiser.zero_grad()
-        (now.total + self.config.help * self.helpers(batch, output, self.batches.places_of(rows))).backward()
+        (now.total + helped).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip, foreach=True)
         self.optimiser.step()
         keep = min(config.average, (self.step + 1) / (self.step + 10))
@@ -135,13 +132,13 @@ class Run:
         return now
 
     def _log(self, seen):
-        found = validate(self.mean, self.validation, self.column_weight)
-        row = [self.step, self.step * self.config.batch, *seen, found.flow, found.joint_rad, found.place_mm,
-               found.place_start_mm, found.word_accuracy, found.answers, self.config.rate_at(self.step), self.elapsed_s]
+        row = {'step': self.step, 'samples': self.step * self.config.batch,
+               **dict(zip(('flow', 'place', 'word'), seen)), **self.measure(self.mean),
+               'rate': self.config.rate_at(self.step), 'elapsed_s': self.elapsed_s}
         path = self.folder / 'curves.csv'
         new = not path.exists()
         with path.open('a', newline='') as file:
-            writer = csv.writer(file)
+            writer = csv.DictWriter(file, row)
             if new:
-                writer.writerow(COLUMNS)
-            writer.writerow([row[0], row[1], *(f'{x:.5g}' for x in row[2:])])
+                writer.writeheader()
+            writer.writerow({name: value if isinstance(value, int) else f'{value:.5g}' for name, value in row.items()})

@@ -16,17 +16,18 @@ ASKED = ('closest', 'leftmost', 'rightmost')
 @dataclass(frozen=True)
 class Validation:
     """
-    `flow` loss; `joint_rad` mean error of the right arm's sampled actions; `place_mm` median distance of the named
-    block from where its location words say it is, all frames and (`place_start_mm`) first frames of episodes;
-    `word_accuracy` of the other words, each given the true ones before it; `answers` share of right ones to ASKED.
+    `val_flow` loss; `val_joint_rad` mean error of the right arm's sampled actions; `val_place_mm` median distance of
+    the named block from where its location words say it is, all frames and (`val_place_start_mm`) first frames of
+    episodes; `val_word_accuracy` of the other words, each given the true ones before it; `val_answers` share of right
+    ones to ASKED.
     """
 
-    flow: float
-    joint_rad: float
-    place_mm: float
-    place_start_mm: float
-    word_accuracy: float
-    answers: float
+    val_flow: float
+    val_joint_rad: float
+    val_place_mm: float
+    val_place_start_mm: float
+    val_word_accuracy: float
+    val_answers: float
 
 
 def validation_batch(batches, count, seed=1):
@@ -68,20 +69,19 @@ def sample(model, batch, noise, steps=EULER_STEPS):
 
 
 @torch.no_grad()
-def validate(model, validation, column_weight):
-    """A Validation of `validation`, the (Batches, TrainingBatch, rows) that validation_batch made."""
-    batches, whole, rows = validation
+def validate(model, batches, whole, rows):
+    """The Validation of a model on Batches, with the TrainingBatch and rows that validation_batch made of them."""
     flow, wrong, miss, begins, words, answers = [], [], [], [], [], []
     at = 0
     episodes = batches.frames.episode
     std = np.asarray(batches.profile.action_statistics.std)
     for batch in parts(whole, 50):
         output = training_forward(model, batch)
-        flow.append(losses(batch, output, batches.places, column_weight).flow.item())
+        flow.append(losses(batch, output, batches.words.places, batches.column_weight).flow.item())
         off = (sample(model, batch, batch.noise) - batch.actions).abs().numpy() * std
         wrong.append(off[:, :, 7:13].mean())
         guess = output.logits.argmax(-1)
-        first = batches.places[0]
+        first = batches.words.places[0]
         for i in range(len(batch.prompt)):
             row = rows[at + i]
             facts = batches.facts(row)

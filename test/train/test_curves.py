@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 
 from oxygen_ros.train.curves import draw
-from oxygen_ros.train.run import COLUMNS
+
+COLUMNS = ('step', 'samples', 'flow', 'place', 'word', 'val_flow', 'val_joint_rad', 'rate', 'elapsed_s')
 
 
 def test_curves_become_a_picture_with_lines_in_it(tmp_path):
