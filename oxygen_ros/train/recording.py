@@ -48,7 +48,7 @@ class Recording:
                             'std': np.maximum(flat.std(0), LEAST_STD).round(6).tolist()}}
 
     def profile(self, base):
-        """The mapping of a profile for what is trained on this; texts and ranges are those of `base`, another mapping."""
+        """The mapping of a profile for what is trained here; texts and ranges are those of `base`, another mapping."""
         kept = {key: base[key] for key in ('prompt', 'language_suffix', 'max_prompt_tokens') if key in base}
         ranges = {name: pair for name, pair in base.get('action_ranges', {}).items() if name in self.joints}
         return {'model': 'nano', 'views': list(self.views), 'joints': list(self.joints),
