@@ -71,7 +71,7 @@ class Recipe:
                 if run is None:
                     run = Run(self.folder, self.model_config, self.config, batches,
                               lambda model: vars(validate(model, held_out, *held_out_batch)))
-                    bar.update(run.step)
+                    bar.initial = bar.n = run.step
                 run.batches = batches
                 end = min(stage.until, stop_at or stage.until)
                 beside = self._recorders(number + 1, 1) if run.step < end else []

@@ -74,8 +74,8 @@ class Run:
         return self.folder / 'state.pt'
 
     def _resume(self):
+        (self.folder / 'config.json').write_text(json.dumps(asdict(self.config), indent=1) + '\n')
         if not self._state_path.exists():
-            (self.folder / 'config.json').write_text(json.dumps(asdict(self.config), indent=1))
             return
         state = torch.load(self._state_path, weights_only=True)
         self.model.load_state_dict(state['model'])

@@ -1,30 +1,20 @@
+from made_frames import made_frames
 import numpy as np
 import pytest
 
 from oxygen_ros.profile.load import load_profile
 from oxygen_ros.profile.processor import Processor
 from oxygen_ros.profile.tokenizer import find_tokenizer
-from oxygen_ros.sim.instructions import COLOURS, Goal, GOALS
-from oxygen_ros.sim.joints import START
+from oxygen_ros.sim.instructions import COLOURS, GOALS
 from oxygen_ros.sim.questions import place_of
 from oxygen_ros.train.batches import Batches
-from oxygen_ros.train.demonstrations import Frames, PHASES
 
 PROFILE, TOKENIZER = load_profile('aloha_sim'), find_tokenizer('nano')
 
 
 @pytest.fixture
 def batches():
-    random = np.random.default_rng(0)
-    count = 12
-    state = np.tile(START, (count, 1)) + random.normal(0, 0.3, (count, 14))
-    places = random.uniform((0.02, 0.36), (0.22, 0.64), (count, 3, 2))
-    blocks = np.concatenate([places, np.full((count, 3, 1), 0.02)], -1)
-    pixels = random.integers(0, 255, (count, 3, 56, 56), dtype=np.uint8)
-    frames = Frames(pixels, state.astype(np.float32), np.tile(START, (count, 10, 1)).astype(np.float32),
-                    np.full(count, GOALS.index(Goal('pick', 'blue'))), np.full(count, PHASES.index('reach')),
-                    blocks.astype(np.float32), blocks[:, 0].astype(np.float32), np.arange(count))
-    return Batches(frames, PROFILE, TOKENIZER)
+    return Batches(made_frames(), PROFILE, TOKENIZER)
 
 
 def test_training_prompts_are_those_of_the_processor(batches):
