@@ -59,3 +59,32 @@ def decode(c, rows, length, own, size, prefixes=None):
     flop = rows * (2 * weights + c.depth * 4 * c.heads * c.head_dim * (length + own))
     keys = c.depth * 2 * c.head_dim * (prefixes * length + rows * own)
     return Cost(flop, (weights + keys) * size, rows, shapes)
+
+
+def activation_bytes(c, mode, shapes, size):
+    """
+    Most that one frame holds besides weights, tables and pool: the largest layer of vision or prefill.
+
+    Of a prefill layer these are, with T rows, hidden rows and residual `[T, W]`, and either scores and weights
+    `[T, heads, T]` beside Q, K, V or both halves of the MLP. The reference keeps padding, scores in float32 beside
+    those in its own type, keys for every head, and all layers' keys and values.
+    """
+    reference = mode == 'reference'
+    views, words = (3, shapes.padded_prompt) if reference else (shapes.views, shapes.prompt)
+    rows = views * c.image_tokens + words
+    pictures = 4 * 3 * c.image_size ** 2 * views
+
+    def layer(count, width, mlp, heads, dim, batch, scores):
+        hidden = 2 * count * width * size
+        attention = (count * (heads + 2) * dim + count * heads * dim) * size + scores * heads * count * count // batch
+        return hidden + max(attention, 2 * count * mlp * size)
+
+    # Scores live twice while softmax runs; in the reference once more in float32, before and after.
+    scores = 2 * size + (8 if reference else 0)
+    trunk = layer(rows, c.trunk_width, c.trunk_mlp, c.heads, c.head_dim, 1, scores)
+    one = 1 if reference else views
+    head = c.vision_width // c.vision_heads
+    sight = layer(one * c.image_tokens, c.vision_width, c.vision_mlp, c.vision_heads, head, one, scores)
+    patches = 4 * one * c.image_tokens * (3 * c.patch ** 2 + c.vision_width)
+    cache = c.depth * 2 * (rows + shapes.tokens) * c.head_dim * size if reference else 0
+    return pictures + max(trunk, sight, patches) + cache

@@ -1,26 +1,57 @@
-"""Peak memory of one mode, measured in a process of its own."""
+"""Suite `memory`: what each mode holds at most, measured in a process of its own, beside what it should hold."""
 import json
 import os
 from pathlib import Path
+import resource
 import subprocess
 import sys
 
+# glibc otherwise keeps what the building of the model has given back.
+ENVIRONMENT = {'MALLOC_TRIM_THRESHOLD_': '0', 'MALLOC_MMAP_THRESHOLD_': '65536', 'MALLOC_ARENA_MAX': '1'}
 
-def peak_bytes(options, mode):
+
+def memory(options, progress):
+    """Every mode by itself; `over_isolated` is its peak over that of mode isolated."""
+    from oxygen_ros.bench.limits import host
+    result = {'suite': 'memory', 'model': options.model, 'dtype': options.dtype, 'host': host(),
+              'shapes': vars(options.shapes), 'modes': {}}
+    for mode in options.modes:
+        progress(f'memory of {mode}')
+        found = result['modes'][mode] = memory_of(options, mode)
+        if found and 'isolated' in result['modes']:
+            found['over_isolated'] = found['peak_bytes'] / result['modes']['isolated']['peak_bytes']
+    return result
+
+
+def memory_of(options, mode):
     """
-    `{peak_bytes, weight_bytes, pool_bytes}` of `mode`: all it holds at most, and two of its parts.
+    `{peak_bytes, weight_bytes, table_bytes, pool_bytes, activation_bytes, kept_bytes, expected_bytes, to_expected}`.
 
-    Empty where the system does not say (not Linux), and for other devices than the CPU.
+    The peak is that of the process less what it held before there was a model, mapped files (libraries) apart. Weights,
+    tables, pool and activations add up to what is expected; `kept_bytes` stay behind when frames have run: oneDNN keeps
+    what it has made for each shape that it met. `to_expected` is the peak without those over what is expected. Empty
+    where the system does not say (not Linux), and for other devices than the CPU.
     """
     if options.device != 'cpu' or not Path('/proc/self/clear_refs').exists():
         return {}
     import torch
     command = [sys.executable, '-m', 'oxygen_ros.bench.memory', options.model, options.dtype, mode,
-               str(torch.get_num_threads())]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+               str(options.tokens), str(options.views), str(torch.get_num_threads())]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **ENVIRONMENT})
     if done.returncode:
         raise RuntimeError(f'measuring the memory of mode {mode} failed: {done.stderr.strip()[-300:]}')
     return json.loads(done.stdout)
+
+
+def peak_of_this_process():
+    """Most memory that this process has held at once [byte]."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def table_bytes(tables):
+    """Bytes of what is kept for each of the denoising times."""
+    kept = [x for step in tables for table in (step, *step.layers) for x in vars(table).values()]
+    return sum(x.numel() * x.element_size() for x in kept if not isinstance(x, tuple))
 
 
 def _status(key):
@@ -30,38 +61,48 @@ def _status(key):
     raise RuntimeError(f'/proc/self/status has no {key}')
 
 
-def measure(model, dtype, mode, frames=3):
-    """Build, then reset the peak and run some frames -> `{peak_bytes, weight_bytes, pool_bytes}`."""
+def measure(options, mode, frames=2):
+    """Build, fill the batch, then reset the peak and run some frames; in a process that does nothing else."""
     import torch
 
-    from oxygen_ros.bench.bench import Bench, Options
-    from oxygen_ros.bench.runners import EngineRunner
-    from oxygen_ros.bench.workload import Shapes
-    base, shapes = _status('VmRSS'), Shapes()
-    bench = Bench(Options(model, dtype, 'cpu', frames, 'wall'), shapes)
+    from oxygen_ros.bench import cost
+    from oxygen_ros.bench.bench import Bench
+    base, shapes = _status('RssAnon'), options.shapes
+    bench = Bench(options, shapes)
+    base += bench.processor.bytes
+    tables = pool = 0
     with torch.inference_mode():
         if mode == 'reference':
-            runner, pool = bench.reference(), 0
+            runner = bench.reference()
             weights = sum(x.numel() * x.element_size() for x in runner.reference.w.values())
             bench.model = None
         else:
             engine = bench.engine(mode)
             engine.pool.prefix.fill_(0)  # touch all pages: the pool counts in full
             engine.pool.slots.fill_(0)
-            runner, pool, weights = EngineRunner(engine, shapes), engine.pool.bytes, bench.model.weight_bytes()
+            runner, pool, weights = bench.runner(engine), engine.pool.bytes, bench.model.weight_bytes()
+            tables = table_bytes(engine.tables)
+        built = _status('RssAnon')
+        runner.fill()
         Path('/proc/self/clear_refs').write_text('5')
         for _ in range(frames):
             runner.frame()
-    return {'peak_bytes': _status('VmHWM') - base, 'weight_bytes': weights, 'pool_bytes': pool}
+    peak = _status('VmHWM') - _status('RssFile') - _status('RssShmem') - base
+    parts = {'weight_bytes': weights, 'table_bytes': tables, 'pool_bytes': pool,
+             'activation_bytes': cost.activation_bytes(bench.config, mode, shapes, bench.dtype.itemsize)}
+    expected, kept = sum(parts.values()), _status('RssAnon') - built
+    return {'peak_bytes': peak, **parts, 'kept_bytes': kept, 'expected_bytes': expected,
+            'to_expected': (peak - kept) / expected}
 
 
 def main(arguments):
     import torch
-    torch.set_num_threads(int(arguments[3]))
+    model, dtype, mode, tokens, views, threads = arguments
+    torch.set_num_threads(int(threads))
     torch.ones(1) @ torch.ones(1)
-    print(json.dumps(measure(*arguments[:3])))
+    from oxygen_ros.bench.bench import Options
+    print(json.dumps(measure(Options(model, dtype, 'cpu', 1, 'wall', int(tokens), views=int(views)), mode)))
 
 
 if __name__ == '__main__':
-    os.environ.setdefault('MALLOC_TRIM_THRESHOLD_', '0')
     main(sys.argv[1:])

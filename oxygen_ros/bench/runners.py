@@ -1,12 +1,21 @@
 """One mode each: runs frames and keeps its figures."""
+from dataclasses import replace
+import math
+
 import numpy as np
 import torch
 
 from oxygen_ros.bench.measure import Samples
 from oxygen_ros.bench.workload import observation
 from oxygen_ros.engine.config import Mode
+from oxygen_ros.engine.language import Source
 from oxygen_ros.engine.noise import action_noise
 from oxygen_ros.engine.request import LanguageRequest
+
+
+def joules(energy):
+    """What `energy` has counted so far, None without one."""
+    return None if energy is None else energy.joules()
 
 
 class EngineRunner:
@@ -16,13 +25,14 @@ class EngineRunner:
     Times of tokens are on the engine's own clock, which stands still while other modes have their turn.
     """
 
-    def __init__(self, engine, shapes):
-        self.clock = engine.clock
+    def __init__(self, engine, shapes, energy=None):
+        self.clock, self.energy = engine.clock, energy
         self.engine, self.shapes, self.samples = engine, shapes, Samples()
         self.frames, self.busy_s, self.asked, self.measuring = 0, 0.0, {}, False
         self.texts = None  # request id -> tokens, where wanted
 
     def frame(self):
+        spent = joules(self.energy)
         start, requests = self.clock(), []
         before = self.busy_s
         first_id = self.engine.next_request_id
@@ -52,22 +62,51 @@ class EngineRunner:
             self.samples.add(frame_ms=took * 1e3, chunk_ready_ms=report.chunk_ready_ms,
                              action_hz=self.shapes.horizon / took, tokens_per_s=report.tokens / took,
                              live=len(self.engine.streams), advanced=report.rows)
+            if spent is not None:
+                self.samples.add(joules=joules(self.energy) - spent)
         return report
 
     def fill(self):
-        """Frames until the batch has its steady size."""
+        """
+        Bring the batch to its steady size.
+
+        The first and the last frame are real ones. Those between only admit their requests, over copies of the first
+        one's prefix, and decode: the numbers in a prefix do not change what it costs.
+        """
         self.engine.warm_up()
-        lasting = self.engine.config.mode is Mode.OXYGEN
-        for _ in range(self.shapes.tokens // max(1, self.engine.config.decode_rounds) if lasting else 1):
+        self.frame()
+        if self.engine.config.mode is Mode.OXYGEN:
+            for number in range(math.ceil(self.shapes.tokens / max(1, self.engine.config.decode_rounds)) - 2):
+                self._decode_only(number)
             self.frame()
         self.measuring = True
+
+    @torch.inference_mode()
+    def _decode_only(self, number):
+        """What a frame does to the batch, without vision, prefill and denoising."""
+        pool, language = self.engine.pool, self.engine.language
+        first = next(iter(language.streams.values()), None)
+        if first is None:
+            return
+        hidden = torch.zeros(1, self.engine.model.config.trunk_width, dtype=self.engine.model.dtype,
+                             device=self.engine.model.device)
+        block = pool.take_block()
+        pool.block(block).copy_(pool.block(first.block))
+        source = Source(first.stamp_ns, first.frame_id, block, first.prefix_length, hidden, 0.0)
+        for i in range(self.shapes.per_frame):
+            request = LanguageRequest('subtask', '', self.shapes.tokens)
+            language.admit(-1 - number * self.shapes.per_frame - i, request, source, lambda event: None)
+        pool.release_block(block)
+        for _ in range(self.engine.config.decode_rounds):
+            if language.streams:
+                language.round(list(language.streams.values()), lambda event: None)
 
 
 class ReferenceRunner:
     """Frames of openpi's way: the chunk's request, then each text's."""
 
-    def __init__(self, reference, processor, shapes, clock, seed=0):
-        self.clock = clock
+    def __init__(self, reference, processor, shapes, clock, energy=None, seed=0):
+        self.clock, self.energy = clock, energy
         self.reference, self.processor, self.shapes, self.seed = reference, processor, shapes, seed
         self.samples, self.frames, self.measuring = Samples(), 0, False
 
@@ -76,7 +115,7 @@ class ReferenceRunner:
         c, shapes = self.reference.config, self.shapes
         device = self.reference.device
         inputs = [torch.from_numpy(np.asarray(x)).to(device) for x in self.processor.padded(self.frames)]
-        start = self.clock()
+        spent, start = joules(self.energy), self.clock()
         noise = action_noise(self.seed, self.frames, c.horizon, c.action_dim).to(device)
         with device:
             self.reference.actions(*inputs, noise, shapes.steps).cpu()
@@ -87,7 +126,11 @@ class ReferenceRunner:
         if self.measuring:
             self.samples.add(frame_ms=took * 1e3, chunk_ready_ms=ready * 1e3, action_hz=shapes.horizon / took,
                              tokens_per_s=tokens / took, completion_ms=took * 1e3)
+            if spent is not None:
+                self.samples.add(joules=joules(self.energy) - spent)
 
     def fill(self):
+        """Warm up: one frame with a text of one token."""
+        shapes, self.shapes = self.shapes, replace(self.shapes, tokens=1)
         self.frame()
-        self.measuring = True
+        self.shapes, self.measuring = shapes, True

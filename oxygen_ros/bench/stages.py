@@ -66,6 +66,12 @@ class Stages:
         table.update({f'decode_{n}': lambda n=n: self.decode(n) for n in rows})
         return {name: lambda name=name, call=call: self._timed(name, call) for name, call in table.items()}
 
+    def warm_up(self, rows):
+        """Call each once, without a sample."""
+        for call in self.calls(rows).values():
+            call()
+        self.samples = Samples()
+
     @torch.inference_mode()
     def _timed(self, name, call):
         synchronise(self.model.device)

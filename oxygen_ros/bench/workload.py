@@ -59,6 +59,11 @@ class BenchProcessor:
         self._images = random.uniform(-1, 1, size).astype(np.float32)
         self._prompts = random.integers(3, config.vocabulary, (4, shapes.padded_prompt))
 
+    @property
+    def bytes(self):
+        """Memory of the pictures and prompts."""
+        return self._images.nbytes + self._prompts.nbytes
+
     def inputs(self, observation):
         which = observation.stamp_ns % 4
         return SimpleNamespace(images=self._images[which, :self.shapes.views], slots=tuple(range(self.shapes.views)),

@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 import sys
 
-SUITES = ('headline', 'ablation', 'scaling', 'deadline', 'drafting')
+SUITES = ('headline', 'ablation', 'scaling', 'deadline', 'drafting', 'memory')
+MODES = ('reference', 'isolated', 'shared', 'oxygen')
 
 
 def positive(text):
@@ -27,6 +28,9 @@ def add_arguments(parser):
                         help='cpu: processor time of this process, for a busy machine; use it with --threads 1')
     parser.add_argument('--tokens', type=positive, default=30,
                         help='N, tokens of an answer; suites scaling and deadline have their own')
+    parser.add_argument('--views', type=int, choices=(2, 3), default=2, help='real cameras of the three slots')
+    parser.add_argument('--modes', nargs='+', choices=MODES, default=MODES,
+                        help='suites headline, scaling and memory: only these')
     parser.add_argument('--no-memory', action='store_true', help='suite headline: do not measure memory')
     parser.add_argument('--json', type=Path, metavar='FILE', help='write the figures to FILE')
     parser.add_argument('--plot', type=Path, metavar='PNG', help='suite scaling: draw action rate against N')
@@ -53,13 +57,21 @@ def run(arguments):
     from oxygen_ros.bench.bench import Options
     suite = getattr(importlib.import_module(f'oxygen_ros.bench.{arguments.suite}'), arguments.suite)
 
+    reached = ''
+
     def progress(text):
+        nonlocal reached
+        reached = text
         print(f'\r\033[K{text}', end='', file=sys.stderr, flush=True)
 
     options = Options(arguments.model, arguments.dtype, arguments.device, arguments.rounds, arguments.clock,
-                      arguments.tokens, not arguments.no_memory)
-    with torch.inference_mode():
-        result = suite(options, progress)
+                      arguments.tokens, not arguments.no_memory, arguments.views, tuple(arguments.modes))
+    try:
+        with torch.inference_mode():
+            result = suite(options, progress)
+    except KeyboardInterrupt:
+        print(f'\nbench: interrupted ({reached}); nothing was written', file=sys.stderr)
+        return 130
     print(file=sys.stderr)
     if arguments.json:
         arguments.json.write_text(json.dumps(result, indent=1) + '\n')
