@@ -4,63 +4,98 @@ from dataclasses import replace
 import numpy as np
 
 from oxygen_ros.bench.bench import Bench
-from oxygen_ros.bench.runners import EngineRunner
 from oxygen_ros.bench.stages import Stages
-from oxygen_ros.bench.workload import Shapes
 
 SLOTS = 32
 LENGTHS = (5, 200)
+PER_FRAME = (1, 4)
+PARTS = 10
+ISOLATED_FRAMES = 3
 
 
-def intervals_s(runner, frames, clock, progress, name):
-    """Times from chunk to chunk of `frames` frames."""
-    left = []
-    for number in range(frames):
-        runner.frame()
-        left.append(runner.engine.chunk_left_s)
-        if number % 10 == 0:
-            progress(f'{name}: frame {number} of {frames}')
-    return np.diff(left)
+class Loop:
+    """Frames back to back, in parts; `intervals_s` from chunk to chunk within a part."""
+
+    def __init__(self, runner):
+        self.runner, self.intervals_s = runner, []
+        self.before = vars(runner.engine.counters).copy()
+
+    def run(self, frames):
+        left = []
+        for _ in range(frames + 1):  # the first one's interval reaches back into another loop's turn
+            self.runner.frame()
+            left.append(self.runner.engine.chunk_left_s)
+        self.intervals_s.extend(np.diff(left))
+
+    def done(self, name):
+        """What the engine has counted since the loop was made."""
+        return getattr(self.runner.engine.counters, name) - self.before[name]
+
+    def report(self, period_s):
+        taken = np.array(self.intervals_s)
+        return {'interval_ms': float(np.median(taken)) * 1e3, 'interval_ms_p99': float(np.percentile(taken, 99)) * 1e3,
+                'misses': int((taken > period_s).sum()), 'action_hz': 10 / float(np.median(taken)),
+                'chunk_horizon': 10}
 
 
-def deadline(options, progress, requests=4):
+def deadline(options, progress):
     """
-    The deadline is 1.2 times the 99th percentile of the action-only frame; `rounds` frames of each kind.
+    The deadline is 1.2 times the 99th percentile of the action-only frame; `rounds` frames of each kind, in turns.
 
-    With `requests` a frame of N tokens each on 32 slots, what does not fit is refused and counted. `limit_tokens_per_s`
-    is what the full batch could say in the time that the action part leaves.
+    With one and with four requests a frame of 5 and of 200 tokens each, on 32 slots; what does not fit is refused and
+    counted. `limit_tokens_per_s` is what the full batch could say in the time that the action part leaves.
     """
-    quiet = replace(Shapes(), per_frame=0, tokens=max(LENGTHS))
+    quiet = replace(options.shapes, per_frame=0, tokens=max(LENGTHS))
+    progress('building the model')
     bench = Bench(options, quiet)
     slots = {'slots': SLOTS, 'max_new_tokens': max(LENGTHS)}
-    alone = EngineRunner(bench.engine('oxygen', **slots), quiet)
-    alone.engine.warm_up()
-    alone.measuring = True
-    learned = intervals_s(alone, max(10, options.rounds // 4), bench.clock, progress, 'action only')
-    period = 1.2 * float(np.percentile(learned, 99))
+    alone = bench.runner(bench.engine('oxygen', **slots))
+    progress('action only, to set the deadline')
+    alone.fill(2, 1)
+    learning = Loop(alone)
+    learning.run(max(20, options.rounds // 4))
+    period = 1.2 * float(np.percentile(learning.intervals_s, 99))
+    stages = Stages(bench.engine('oxygen', **slots), replace(quiet, per_frame=1))
+    stages.warm_up([SLOTS])
+    full_round = stages.calls([SLOTS])[f'decode_{SLOTS}']
+
+    loops = {'action only': Loop(alone)}
+    for per_frame in PER_FRAME:
+        for tokens in LENGTHS:
+            shapes = replace(options.shapes, per_frame=per_frame, tokens=tokens)
+            runner = bench.runner(bench.engine('oxygen', shapes, decode_rounds=10_000, deadline_s=period, **slots))
+            progress(f'filling {per_frame} a frame, N={tokens}')
+            runner.fill(min(SLOTS, tokens) // per_frame, max(1, tokens * per_frame // SLOTS))
+            loops[per_frame, tokens] = Loop(runner)
+    for part in range(PARTS):
+        for name, loop in loops.items():
+            progress(f'part {part + 1} of {PARTS}: {name}')
+            loop.run((part + 1) * options.rounds // PARTS - part * options.rounds // PARTS)
+        full_round()
+
     result = bench.header('deadline')
-    result.update(deadline_ms=period * 1e3, frames=options.rounds, slots=SLOTS, requests_per_frame=requests)
-    only = intervals_s(alone, options.rounds, bench.clock, progress, 'action only')
-    result['action_only'] = {'interval_ms': float(np.median(only)) * 1e3, 'misses': int((only > period).sum()),
-                             'interval_ms_p99': float(np.percentile(only, 99)) * 1e3}
-    stages = Stages(bench.engine('oxygen', **slots), replace(Shapes(), tokens=max(LENGTHS)))
-    call = stages.calls([SLOTS])[f'decode_{SLOTS}']
-    for _ in range(5):
-        call()
-    full_round_s = stages.samples.median(f'decode_{SLOTS}') / 1e3
-    result['runs'] = []
-    for tokens in LENGTHS:
-        shapes = replace(Shapes(), per_frame=requests, tokens=tokens)
-        runner = EngineRunner(bench.engine('oxygen', shapes, decode_rounds=10_000, deadline_s=period, **slots), shapes)
-        runner.engine.warm_up()
-        runner.measuring = True
-        took = intervals_s(runner, options.rounds, bench.clock, progress, f'N={tokens}')
-        counters, spent = runner.engine.counters, float(took.sum())
-        free = max(0.0, 1 - float(np.median(only)) / float(np.median(took)))
-        result['runs'].append({
-            'tokens_per_answer': tokens, 'interval_ms': float(np.median(took)) * 1e3,
-            'interval_ms_p99': float(np.percentile(took, 99)) * 1e3, 'misses': int((took > period).sum()),
-            'action_hz': 10 / float(np.median(took)), 'chunk_horizon': 10, 'tokens_per_s': counters.tokens / spent,
-            'limit_tokens_per_s': SLOTS / full_round_s * free, 'decode_rounds': counters.decode_rounds,
-            'streams_started': counters.streams_started, 'streams_refused': counters.streams_refused})
+    result.update(deadline_ms=period * 1e3, frames=options.rounds, slots=SLOTS,
+                  action_only=loops.pop('action only').report(period), runs=[])
+    result['round_of_all_slots_ms'] = stages.samples.median(f'decode_{SLOTS}')
+    for (per_frame, tokens), loop in loops.items():
+        one = loop.report(period)
+        free = max(0.0, 1 - result['action_only']['interval_ms'] / one['interval_ms'])
+        spent = loop.runner.samples
+        one.update(requests_per_frame=per_frame, tokens_per_answer=tokens, live=spent.median('live'),
+                   tokens_per_s=loop.done('tokens') / (sum(spent.values['frame_ms']) / 1e3),
+                   limit_tokens_per_s=SLOTS / result['round_of_all_slots_ms'] * 1e3 * free,
+                   **{name: loop.done(name) for name in ('decode_rounds', 'streams_started', 'streams_refused')})
+        result['runs'].append(one)
+    result['isolated'] = [isolated(bench, options, tokens, progress) for tokens in LENGTHS]
     return result
+
+
+def isolated(bench, options, tokens, progress):
+    """One request a frame of `tokens` tokens in mode isolated: its frame, which has no deadline."""
+    shapes = replace(options.shapes, tokens=tokens)
+    runner = bench.runner(bench.engine('isolated', shapes, max_new_tokens=tokens))
+    runner.fill()
+    for number in range(ISOLATED_FRAMES):
+        progress(f'isolated, N={tokens}: frame {number + 1} of {ISOLATED_FRAMES}')
+        runner.frame()
+    return {'tokens_per_answer': tokens, 'chunk_horizon': shapes.horizon, **runner.samples.summary()}

@@ -3,8 +3,6 @@ import numpy as np
 
 from oxygen_ros.bench.bench import Bench
 from oxygen_ros.bench.measure import interleave
-from oxygen_ros.bench.runners import EngineRunner
-from oxygen_ros.bench.workload import Shapes
 
 
 class Answers:
@@ -39,15 +37,19 @@ def dictate(engine, answers):
 
 def drafting(options, progress, width=8):
     """One request and one decode round a frame, N = 30 by default; the same answers with and without drafts."""
-    shapes = Shapes(tokens=options.tokens)
+    shapes = options.shapes
     bench = Bench(options, shapes)
     runners, said = {}, {}
     for name, tokens in (('plain', 0), ('drafted', width)):
         engine = bench.engine('oxygen', draft_tokens=tokens)
         dictate(engine, Answers(shapes.tokens, bench.config.vocabulary))
-        runners[name] = EngineRunner(engine, shapes)
-        said[name] = runners[name].texts = {}
-        runners[name].fill()
+        runners[name] = runner = bench.runner(engine)
+        said[name] = runner.texts = {}
+        engine.warm_up()
+        for number in range(shapes.tokens):  # real frames: the answers must follow one another
+            progress(f'filling {name}: frame {number + 1} of {shapes.tokens}')
+            runner.frame()
+        runner.measuring = True
     before = {name: vars(runner.engine.counters).copy() for name, runner in runners.items()}
     interleave({name: runner.frame for name, runner in runners.items()}, options.rounds, progress)
     result = bench.header('drafting')

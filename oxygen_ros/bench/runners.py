@@ -66,23 +66,24 @@ class EngineRunner:
                 self.samples.add(joules=joules(self.energy) - spent)
         return report
 
-    def fill(self):
+    def fill(self, frames=None, rounds=None):
         """
-        Bring the batch to its steady size.
+        Bring the batch to its steady size: `frames` frames of `rounds` decode rounds, by default as many as it takes.
 
-        The first and the last frame are real ones. Those between only admit their requests, over copies of the first
+        The first and the last are real ones. Those between only admit their requests, over copies of the first
         one's prefix, and decode: the numbers in a prefix do not change what it costs.
         """
+        rounds = rounds or max(1, self.engine.config.decode_rounds)
         self.engine.warm_up()
         self.frame()
         if self.engine.config.mode is Mode.OXYGEN:
-            for number in range(math.ceil(self.shapes.tokens / max(1, self.engine.config.decode_rounds)) - 2):
-                self._decode_only(number)
+            for number in range((frames or math.ceil(self.shapes.tokens / rounds)) - 2):
+                self._decode_only(number, rounds)
             self.frame()
         self.measuring = True
 
     @torch.inference_mode()
-    def _decode_only(self, number):
+    def _decode_only(self, number, rounds):
         """What a frame does to the batch, without vision, prefill and denoising."""
         pool, language = self.engine.pool, self.engine.language
         first = next(iter(language.streams.values()), None)
@@ -97,7 +98,7 @@ class EngineRunner:
             request = LanguageRequest('subtask', '', self.shapes.tokens)
             language.admit(-1 - number * self.shapes.per_frame - i, request, source, lambda event: None)
         pool.release_block(block)
-        for _ in range(self.engine.config.decode_rounds):
+        for _ in range(rounds):
             if language.streams:
                 language.round(list(language.streams.values()), lambda event: None)
 

@@ -1,14 +1,17 @@
 """The benchmark's own arithmetic, and that every suite runs and gives the keys it promises."""
 import json
 
+import numpy as np
 import pytest
 import torch
 
 from oxygen_ros.__main__ import main
 from oxygen_ros.bench import cost
-from oxygen_ros.bench.bench import Options
+from oxygen_ros.bench.ablation import engines_of
+from oxygen_ros.bench.bench import Bench, Options
 from oxygen_ros.bench.drafting import Answers
-from oxygen_ros.bench.memory import peak_bytes
+from oxygen_ros.bench.energy import Energy
+from oxygen_ros.bench.memory import memory_of
 from oxygen_ros.bench.plot import plot_scaling
 from oxygen_ros.bench.reference import Reference
 from oxygen_ros.bench.workload import BenchProcessor, Shapes, observation, sized
@@ -82,10 +85,73 @@ def test_deadline_suite_counts_misses_and_refusals(tmp_path):
     assert main(['bench', '--model', 'nano', '--suite', 'deadline', '--rounds', '8', '--threads', '1',
                  '--dtype', 'float32', '--json', str(path)]) == 0
     result = json.loads(path.read_text())
-    assert [run['tokens_per_answer'] for run in result['runs']] == [5, 200]
+    assert [(run['requests_per_frame'], run['tokens_per_answer']) for run in result['runs']] == [
+        (1, 5), (1, 200), (4, 5), (4, 200)]
     for run in result['runs']:
-        assert run['streams_started'] + run['streams_refused'] == 4 * 8
-    assert result['runs'][1]['streams_refused'] >= 4 * 8 - 32
+        frames = 8 + 10  # each of ten parts begins with a frame that is not judged
+        assert run['streams_started'] + run['streams_refused'] == run['requests_per_frame'] * frames
+        assert 0 <= run['misses'] <= 8
+    assert result['runs'][3]['streams_refused'] > 0
+    assert [one['tokens_per_answer'] for one in result['isolated']] == [5, 200]
+    assert result['isolated'][1]['action_hz'] < result['isolated'][0]['action_hz']
+
+
+def test_a_filled_batch_is_that_of_as_many_frames():
+    bench = Bench(Options('nano', 'float32', 'cpu', 1, 'cpu', tokens=6), Shapes(tokens=6))
+    filled, framed = bench.runner(bench.engine('oxygen')), bench.runner(bench.engine('oxygen'))
+    filled.fill()
+    for _ in range(6):
+        framed.frame()
+
+    def stages(runner):
+        return [(len(s.tokens), s.stored, s.prefix_length) for s in runner.engine.streams.values()]
+
+    assert stages(filled) == stages(framed) and len(stages(filled)) == 4
+    assert filled.engine.pool.blocks_used == 4
+    assert filled.frame().rows == 5
+
+
+def test_ablated_models_give_the_same_actions_and_tokens():
+    bench = Bench(Options('nano', 'float32', 'cpu', 1, 'cpu', tokens=4), Shapes(tokens=4))
+    said, moved = {}, {}
+    for name, engine in engines_of(bench, bench.shapes).items():
+        runner = bench.runner(engine)
+        chunks, runner.texts = [], {}
+        make = engine.processor.chunk
+        engine.processor.chunk = lambda actions, *rest: (chunks.append(actions), make(actions, *rest))[1]
+        for _ in range(2):
+            runner.frame()
+        engine.processor.chunk = make
+        said[name], moved[name] = runner.texts[1][:2], np.stack(chunks)
+    for name in said:
+        if name not in ('without skipping the absent view', 'without trimming the prompt'):
+            assert said[name] == said['oxygen'], name
+            assert np.abs(moved[name] - moved['oxygen']).max() < 1e-4, name
+
+
+def test_an_interruption_is_a_sentence(monkeypatch, capsys):
+    def interrupted(options, progress):
+        progress('round 1 of 7: oxygen')
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr('oxygen_ros.bench.scaling.scaling', interrupted)
+    assert main(['bench', '--suite', 'scaling']) == 130
+    assert 'bench: interrupted (round 1 of 7: oxygen); nothing was written' in capsys.readouterr().err
+
+
+def test_energy_adds_up_over_packages_and_wraps(tmp_path):
+    for number, first in enumerate((100, 990)):
+        package = tmp_path / f'intel-rapl:{number}'
+        package.mkdir()
+        (package / 'max_energy_range_uj').write_text('1000')
+        (package / 'energy_uj').write_text(str(first))
+    energy = Energy('cpu', tmp_path)
+    (tmp_path / 'intel-rapl:0' / 'energy_uj').write_text('150')
+    (tmp_path / 'intel-rapl:1' / 'energy_uj').write_text('20')
+    assert energy.joules() == pytest.approx(80e-6)
+    (tmp_path / 'intel-rapl:1' / 'energy_uj').unlink()
+    assert energy.joules() is None
+    assert Energy('cpu', tmp_path / 'none').joules() is None
 
 
 def test_answers_change_by_a_tenth():
@@ -104,6 +170,9 @@ def test_plot_is_a_png(tmp_path):
 
 def test_memory_of_a_mode_is_measured_in_a_process_of_its_own():
     options = Options('nano', 'float32', 'cpu', 1, 'wall')
-    found = peak_bytes(options, 'oxygen')
+    found = memory_of(options, 'oxygen')
     if found:  # Linux
         assert found['peak_bytes'] > found['pool_bytes'] > 1e6 and found['weight_bytes'] > 4e6
+        parts = found['weight_bytes'] + found['table_bytes'] + found['pool_bytes'] + found['activation_bytes']
+        assert found['expected_bytes'] == parts
+        assert 0.8 < found['to_expected'] < 2  # a model this small is no more than what Python itself holds
