@@ -64,7 +64,7 @@ def with_logits_everywhere(model):
     """A view of a prepared model that computes logits for every position of the prefix."""
     view = copy.copy(model)
 
-    def prefill(images, prompt, kv, mask, rows, riders=None):
+    def prefill(images, prompt, kv, mask, rows=None, riders=None):
         hidden = model.prefill(images, prompt, kv, mask, slice(None), riders)
         model.logits(hidden)
         return hidden

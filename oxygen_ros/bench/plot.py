@@ -5,7 +5,7 @@ def plot_scaling(result, path):
     """Action rate (H / frame time) against N for each mode, as a PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
-    figure = Figure(figsize=(7, 4.5), layout='constrained')
+    figure = Figure(figsize=(7, 5), layout='constrained')
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for mode in dict.fromkeys(point['mode'] for point in result['points']):
@@ -16,6 +16,5 @@ def plot_scaling(result, path):
     axes.set(xlabel='tokens of an answer, N', ylabel=f'action rate, H / frame time [Hz], H = {horizon}', ylim=(0, None),
              title=f'{result["model"]} {result["dtype"]}, one request a frame')
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
-    figure.text(0, 0, result['host'], fontsize=5)
+    figure.legend(loc='outside lower center', ncols=2, fontsize=8)
     figure.savefig(path, dpi=150, format='png')

@@ -116,6 +116,7 @@ def test_ablated_models_give_the_same_actions_and_tokens():
     said, moved = {}, {}
     for name, engine in engines_of(bench, bench.shapes).items():
         runner = bench.runner(engine)
+        engine.warm_up()
         chunks, runner.texts = [], {}
         make = engine.processor.chunk
         engine.processor.chunk = lambda actions, *rest: (chunks.append(actions), make(actions, *rest))[1]
