@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """
-Write the README's parameter and message tables from the code: `python tools/readme_tables.py`.
+Write the README's tables from the code and from results/: `python tools/readme_tables.py`.
 
 They stand between `<!-- begin NAME -->` and `<!-- end NAME -->`; a test compares them with the code.
 """
@@ -55,14 +55,39 @@ def messages():
     return '\n'.join(message(path) for path in sorted((ROOT / 'msg').glob('*.msg')))
 
 
-def headline():
-    """The committed run of `bench --suite headline`."""
-    return json.loads((ROOT / 'results' / 'headline-mini-bfloat16-cpu.json').read_text())
+def results(*names):
+    """The committed runs of the benchmark of these names, as far as there are any."""
+    paths = [ROOT / 'results' / f'{name}-cpu.json' for name in names]
+    return [json.loads(path.read_text()) for path in paths if path.exists()]
+
+
+def measured(table, *names, captions=True):
+    """A table of committed runs with how they were made, or that there are none."""
+    found = results(*names)
+    if not found:
+        return 'Not measured yet.\n'
+    return ''.join(bench_table.caption(one) for one in found if captions) + table(*found)
+
+
+def scaling():
+    picture = '\n![action rate against the length of the answers](docs/pictures/scaling.png)\n'
+    drawn = (ROOT / 'docs' / 'pictures' / 'scaling.png').exists()
+    return measured(bench_table.scaling, 'scaling-mini-bfloat16') + picture * drawn
 
 
 TABLES = {'parameters': parameters, 'messages': messages, 'sim parameters': sim_parameters,
-          'faults': lambda: faults.markdown() + '\n', 'benchmark modes': lambda: bench_table.modes(headline()),
-          'benchmark stages': lambda: bench_table.stages(headline())}
+          'faults': lambda: faults.markdown() + '\n',
+          'benchmark modes': lambda: measured(bench_table.modes, 'headline-mini-bfloat16'),
+          'benchmark stages': lambda: measured(bench_table.stages, 'headline-mini-bfloat16', captions=False),
+          'benchmark full size': lambda: measured(bench_table.modes, 'headline-pi05-bfloat16'),
+          'benchmark full size stages':
+              lambda: measured(bench_table.stages, 'headline-pi05-bfloat16', captions=False),
+          'benchmark scaling': scaling,
+          'benchmark ablation': lambda: measured(bench_table.ablation, 'ablation-mini-bfloat16'),
+          'benchmark deadline':
+              lambda: measured(bench_table.deadline, 'deadline-nano-float32', 'deadline-mini-bfloat16'),
+          'benchmark drafting': lambda: measured(bench_table.drafting, 'drafting-nano-float32'),
+          'benchmark memory': lambda: measured(bench_table.memory, 'memory-mini-bfloat16', 'memory-pi05-bfloat16')}
 
 
 def block(text, name):

@@ -74,7 +74,7 @@ def deadline(options, progress):
         full_round()
 
     result = bench.header('deadline')
-    result.update(deadline_ms=period * 1e3, frames=options.rounds, slots=SLOTS,
+    result.update(deadline_ms=period * 1e3, rounds=options.rounds, slots=SLOTS,
                   action_only=loops.pop('action only').report(period), runs=[])
     result['round_of_all_slots_ms'] = stages.samples.median(f'decode_{SLOTS}')
     for (per_frame, tokens), loop in loops.items():

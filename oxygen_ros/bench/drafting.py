@@ -53,7 +53,7 @@ def drafting(options, progress, width=8):
     before = {name: vars(runner.engine.counters).copy() for name, runner in runners.items()}
     interleave({name: runner.frame for name, runner in runners.items()}, options.rounds, progress)
     result = bench.header('drafting')
-    result['modes'] = {}
+    result['rounds'], result['modes'] = options.rounds, {}
     for name, runner in runners.items():
         done = {key: value - before[name][key] for key, value in vars(runner.engine.counters).items()}
         figures = runner.samples.summary()

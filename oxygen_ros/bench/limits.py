@@ -60,7 +60,8 @@ def host():
             name = next(line.partition(':')[2].strip() for line in file if line.startswith('model name'))
     except (OSError, StopIteration):
         pass
-    line = f'{name}, {os.cpu_count()} cores, torch {torch.__version__} with {torch.get_num_threads()} threads'
+    threads = torch.get_num_threads()
+    line = f'{name}, {os.cpu_count()} cores, torch {torch.__version__} with {threads} thread{"s" * (threads > 1)}'
     if torch.cuda.is_available():
         line += f', {torch.cuda.get_device_name()}'
     return line + f', load {os.getloadavg()[0]:.1f}'

@@ -16,6 +16,18 @@ def _rate(figures):
     return f'{figures["action_hz"]:.1f} (H = {figures["chunk_horizon"]})'
 
 
+def caption(result):
+    """How and where it was measured, in a line."""
+    rounds = f' --rounds {result["rounds"]}' if 'rounds' in result else ''
+    suite = '' if result['suite'] == 'headline' else f' --suite {result["suite"]}'
+    clock = {'cpu': ', processor time on a busy machine', 'wall': ', wall time'}.get(result.get('clock'), '')
+    host = result['host'].partition(', load')[0]
+    peak = ''
+    if 'process_peak_bytes' in result:
+        peak = f'; the whole process held {result["process_peak_bytes"] / 2 ** 30:.1f} GiB at most'
+    return f'`bench --model {result["model"]}{suite}{rounds}`, {result["dtype"]}, {host}{clock}{peak}.\n\n'
+
+
 def modes(result):
     """Suite `headline`: one row a mode, and how many times the reference's action rate."""
     figures = result['modes']
@@ -59,7 +71,7 @@ def deadline(*results):
     """Suite `deadline`: one row a kind of traffic, for each of the results."""
     rows = []
     for result in results:
-        model, frames = result['model'], result['frames']
+        model, frames = result['model'], result['rounds']
         rows.append([model, 'actions only', *_interval(result['action_only'], frames), '', '', ''])
         for one in result['runs']:
             of = ''
@@ -80,6 +92,16 @@ def _interval(one, frames):
             f'{one["action_hz"]:.1f}']
 
 
+def drafting(result):
+    """Suite `drafting`: one row with and without drafts."""
+    rows = [[mode, f'{one["tokens_per_round_and_stream"]:.2f}', f'{one["accepted"]} of {one["drafted"]}',
+             _number(one, 'frame_ms', '.1f'), _number(one, 'completion_ms')] for mode, one in result['modes'].items()]
+    return _table(['mode', 'tokens a round and stream', 'drafted tokens that proved right', 'frame [ms]',
+                   'text complete [ms]'], rows) + (
+        f'\n{result["gain"]:.1f} times the tokens a round; {result["texts_equal"]} of {result["texts_compared"]} texts '
+        f'are equal with and without drafts.\n')
+
+
 def memory(*results):
     """Suite `memory`: one row a mode, for each of the results; MB are 10^6 bytes."""
     rows = []
@@ -89,5 +111,5 @@ def memory(*results):
             over = f'{one["over_isolated"] - 1:+.0%}' if 'over_isolated' in one and mode != 'isolated' else ''
             rows.append([f'{result["model"]} {result["dtype"]}', mode, *(_number(one, p, ',.0f', 1e-6) for p in parts),
                          f'{one["to_expected"] - 1:+.1%}', over])
-    return _table(['model', 'mode', 'peak [MB]', 'weights', 'tables', 'pool', 'activations', "oneDNN's",
-                   'peak without oneDNN\'s to the sum', 'to isolated'], rows)
+    return _table(['model', 'mode', 'peak [MB]', 'weights', 'tables', 'pool', 'activations', 'kept by oneDNN',
+                   'peak without those, to the sum', 'to isolated'], rows)

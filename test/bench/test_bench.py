@@ -6,14 +6,15 @@ import pytest
 import torch
 
 from oxygen_ros.__main__ import main
-from oxygen_ros.bench import cost
-from oxygen_ros.bench.ablation import engines_of
+from oxygen_ros.bench import cost, table
+from oxygen_ros.bench.ablation import EXTRA_FORWARD, ablation, engines_of
 from oxygen_ros.bench.bench import Bench, Options
 from oxygen_ros.bench.drafting import Answers
 from oxygen_ros.bench.energy import Energy
 from oxygen_ros.bench.memory import memory_of
 from oxygen_ros.bench.plot import plot_scaling
 from oxygen_ros.bench.reference import Reference
+from oxygen_ros.bench.scaling import scaling
 from oxygen_ros.bench.workload import BenchProcessor, Shapes, observation, sized
 from oxygen_ros.engine.noise import action_noise
 from oxygen_ros.model.config import CONFIGS
@@ -77,6 +78,7 @@ def test_drafting_suite_halves_the_rounds_and_keeps_every_text(tmp_path):
                  '1', '--dtype', 'float32', '--json', str(path)]) == 0
     result = json.loads(path.read_text())
     assert result['gain'] > 2
+    assert 'texts are equal' in table.drafting(result)
     assert result['texts_compared'] > 3 and result['texts_equal'] == result['texts_compared']
 
 
@@ -94,6 +96,7 @@ def test_deadline_suite_counts_misses_and_refusals(tmp_path):
     assert result['runs'][3]['streams_refused'] > 0
     assert [one['tokens_per_answer'] for one in result['isolated']] == [5, 200]
     assert result['isolated'][1]['action_hz'] < result['isolated'][0]['action_hz']
+    assert len(table.deadline(result, result).splitlines()) == 2 + 2 * 7
 
 
 def test_a_filled_batch_is_that_of_as_many_frames():
@@ -161,6 +164,28 @@ def test_answers_change_by_a_tenth():
     assert 0.07 < sum(changed) / len(changed) < 0.13
 
 
+@torch.inference_mode()
+def test_scaling_has_a_point_for_every_mode_and_length():
+    options = Options('nano', 'float32', 'cpu', 1, 'cpu')
+    result = scaling(options, lambda text: None, lengths=(4, 6), decode_rounds=(1, 5))
+    assert [(p['mode'], p['tokens']) for p in result['points']] == [
+        ('reference', 4), ('isolated', 4), ('shared', 4), ('oxygen_1', 4),
+        ('reference', 6), ('isolated', 6), ('shared', 6), ('oxygen_1', 6), ('oxygen_5', 6)]
+    rows = table.scaling(result).splitlines()
+    assert rows[0] == '| H / T [Hz], H = 10 | N = 4 | N = 6 |' and len(rows) == 2 + 5
+    assert rows[-1].startswith('| oxygen, decode rounds a frame: 5 |  | ')
+
+
+@torch.inference_mode()
+def test_ablation_compares_every_switch_with_the_whole():
+    result = ablation(Options('nano', 'float32', 'cpu', 1, 'cpu', tokens=4), lambda text: None)
+    assert result['modes']['oxygen']['frame_ratio'] == 1
+    assert result['modes'][EXTRA_FORWARD]['advanced'] == 4 and result['modes']['oxygen']['advanced'] == 3
+    assert len(table.ablation(result).splitlines()) == 2 + 14
+    assert table.caption({**result, 'host': 'a machine, load 3'}) == (
+        '`bench --model nano --suite ablation --rounds 1`, float32, a machine, processor time on a busy machine.\n\n')
+
+
 def test_plot_is_a_png(tmp_path):
     pytest.importorskip('matplotlib')
     points = [{'mode': mode, 'tokens': n, 'action_hz': rate / n, 'chunk_horizon': 10}
@@ -176,4 +201,5 @@ def test_memory_of_a_mode_is_measured_in_a_process_of_its_own():
         assert found['peak_bytes'] > found['pool_bytes'] > 1e6 and found['weight_bytes'] > 4e6
         parts = found['weight_bytes'] + found['table_bytes'] + found['pool_bytes'] + found['activation_bytes']
         assert found['expected_bytes'] == parts
+        assert len(table.memory({'model': 'nano', 'dtype': 'float32', 'modes': {'oxygen': found}}).splitlines()) == 3
         assert 0.8 < found['to_expected'] < 2  # a model this small is no more than what Python itself holds
