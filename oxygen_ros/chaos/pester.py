@@ -1,5 +1,6 @@
 """Random and mutated messages on every input of a node in this process, without a network between."""
 from contextlib import contextmanager
+import gc
 import os
 import random
 import sys
@@ -7,6 +8,7 @@ import time
 
 import rclpy
 from rclpy.serialization import serialize_message
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import CompressedImage, Image, JointState
 from std_msgs.msg import Bool, Empty, String
 
@@ -16,6 +18,7 @@ from oxygen_ros.node import OxygenNode
 from oxygen_ros.share import config_file
 
 SAMPLES = 10  # of the memory, over the run
+COLLECT_EVERY = 1000  # messages: nobody spins this node, whose timer does it otherwise
 WARM_SHARE = 0.2  # of the messages, before memory is compared: caches and pools have filled by then
 
 
@@ -62,7 +65,7 @@ def pester_node(count, seed, params_file=None):
 
     `crashes` counts exceptions that a callback let out, any of which would have ended the executor.
     """
-    rclpy.init(args=[
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO, args=[
         '--ros-args', '--log-level', 'fatal', '--params-file', str(params_file or config_file('aloha.yaml')),
         '-p', 'engine.fake:=true', '-p', 'realtime_priority:=0'])
     node = OxygenNode()
@@ -83,34 +86,40 @@ def _pester(node, count, source):
     views = {stream.topic: view for view, stream in parts.inputs.views.items()}
     transports = {view: node.parameters[f'image.{view}.transport'] for view in views.values()}
     good = {s.topic_name: samples_of(s.msg_type, parts.profile.joints) for s in inputs}
-    crashes, examples, decoded, undecoded, memory_mb = 0, [], 0, 0, []
+    given, crashes, examples, decoded, undecoded, memory_mb = 0, 0, [], 0, 0, []
     start_s = time.monotonic()
-    for i in range(count):
-        if i % max(1, count // SAMPLES) == 0:
-            memory_mb.append(round(resident_mb(), 1))
-        for subscription in inputs:
-            data = mutate.any_of(source, good[subscription.topic_name])
-            try:
-                subscription.callback(data)
-                view = views.get(subscription.topic_name) or views.get(subscription.topic_name.lstrip('/'))
-                if view is not None:
-                    try:
-                        decode(transports, view, data)
-                        decoded += 1
-                    except ValueError:
-                        undecoded += 1
-            except Exception as error:
-                crashes += 1
-                examples.append(f'{subscription.topic_name}: {type(error).__name__}: {error}')
-        if parts.emergency or parts.stopped:
-            parts.emergency, parts.stopped = False, ''
-            parts.loop.post('resume', parts.timeline.now_ns())
+    try:
+        for given in range(count):
+            if given % max(1, count // SAMPLES) == 0:
+                memory_mb.append(round(resident_mb(), 1))
+            if given % COLLECT_EVERY == 0:
+                gc.collect()
+            for subscription in inputs:
+                data = mutate.any_of(source, good[subscription.topic_name])
+                try:
+                    subscription.callback(data)
+                    view = views.get(subscription.topic_name) or views.get(subscription.topic_name.lstrip('/'))
+                    if view is not None:
+                        try:
+                            decode(transports, view, data)
+                            decoded += 1
+                        except ValueError:
+                            undecoded += 1
+                except Exception as error:
+                    crashes += 1
+                    examples.append(f'{subscription.topic_name}: {type(error).__name__}: {error}')
+            if parts.emergency or parts.stopped:
+                parts.emergency, parts.stopped = False, ''
+                parts.loop.post('resume', parts.timeline.now_ns())
+        given, interrupted = count, False
+    except KeyboardInterrupt:
+        interrupted = True
     seconds = time.monotonic() - start_s
     memory_mb.append(round(resident_mb(), 1))
     return {
-        'messages': count * len(inputs), 'inputs': sorted(s.topic_name for s in inputs), 'crashes': crashes,
-        'examples': examples[:10], 'images_decoded': decoded, 'images_refused': undecoded,
+        'messages': given * len(inputs), 'interrupted': interrupted, 'inputs': sorted(s.topic_name for s in inputs),
+        'crashes': crashes, 'examples': examples[:10], 'images_decoded': decoded, 'images_refused': undecoded,
         'messages_refused': parts.messages_refused + sum(stream.refused for stream in parts.inputs.streams()),
         'engine_failure': parts.failure(), 'timing': {
             'seconds': round(seconds, 2), 'memory_mb': memory_mb,
-            'grown_mb': round(memory_mb[-1] - memory_mb[int(WARM_SHARE * SAMPLES)], 2)}}
+            'grown_mb': round(memory_mb[-1] - memory_mb[min(len(memory_mb) - 1, int(WARM_SHARE * SAMPLES))], 2)}}

@@ -20,12 +20,16 @@ class Recorder:
         self.commands = []  # (sent ns, received ns, numbers)
         self.measured = []  # (received ns, names, positions)
         self.status = []    # (received ns, state, ticks_lost)
+        self._names = ()
 
     def on_command(self, message, information):
-        self.commands.append((information['source_timestamp'], time.time_ns(), tuple(message.data)))
+        self.commands.append((information['source_timestamp'], time.time_ns(), np.array(message.data)))
 
     def on_joints(self, message):
-        self.measured.append((time.time_ns(), tuple(message.name), tuple(message.position)))
+        names = tuple(message.name)
+        if names != self._names:  # an hour of messages shares one tuple
+            self._names = names
+        self.measured.append((time.time_ns(), self._names, np.array(message.position)))
 
     def on_status(self, message):
         self.status.append((time.time_ns(), message.state, message.ticks_lost))

@@ -12,6 +12,7 @@ from lifecycle_msgs.srv import ChangeState
 import numpy as np
 import rclpy
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 import yaml
 
@@ -38,11 +39,15 @@ def settings_of(params_file):
     raise ValueError(f'{params_file} names no image topic')
 
 
+class Interrupted(Exception):
+    """Somebody wants the run to end now."""
+
+
 class Session:
     """
     Runs faults for a time; `say(text)` shows progress.
 
-    `robot` is the command line of the robot.
+    `robot` is the command line of the robot. A Ctrl-C or SIGTERM ends the run early, with the figures so far.
     """
 
     def __init__(self, directory, environment, params_file, limits_file, seed, robot, say=print):
@@ -53,11 +58,15 @@ class Session:
         self.robot = robot
         self.phases, self.unrecovered = [], []
         self.status, self._status_s = None, 0.0
+        self._interrupted = False
+        self._fault_since_ns = None  # start of the fault that is being injected
 
     def run(self, minutes):
         """Give the figures of a run, as the JSON file has them; RuntimeError where it could not start."""
         from rclpy.executors import SingleThreadedExecutor
-        rclpy.init()
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # its own would leave nothing to end the run with
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
         node = rclpy.create_node('chaos')
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(node)
@@ -77,8 +86,15 @@ class Session:
                 self.fleet.start('node', 'oxygen_ros', 'node', '--params-file', self.params_file)
                 self._bring_up()
                 begin_ns, before_mb = time.time_ns(), self.fleet.memory_mb('node')
-                self._faults(time.monotonic() + minutes * 60)
-                end_ns, after_mb = time.time_ns(), self.fleet.memory_mb('node')
+                try:
+                    self._faults(time.monotonic() + minutes * 60)
+                except Interrupted:
+                    self.say(f'interrupted after {(time.time_ns() - begin_ns) / 60e9:.1f} of {minutes:g} minutes; '
+                             'the figures are those so far')
+                # A fault that was broken off is not judged, so what came after its start is not calm either.
+                end_ns, after_mb = self._fault_since_ns or time.time_ns(), self.fleet.memory_mb('node')
+        except Interrupted:
+            raise RuntimeError('interrupted before the first fault') from None
         finally:
             node.destroy_node()
             rclpy.try_shutdown()
@@ -87,7 +103,8 @@ class Session:
             verdict = judge(dict(record), self.phases, self.allowed, self.rate_hz, begin_ns, end_ns)
         kinds = [phase.kind for phase in self.phases]
         return {
-            'minutes': round((end_ns - begin_ns) / 60e9, 3), 'seed': self.seed, 'faults_injected': len(kinds),
+            'minutes': round((end_ns - begin_ns) / 60e9, 3), 'interrupted': self._interrupted, 'seed': self.seed,
+            'faults_injected': len(kinds),
             'by_kind': {kind: kinds.count(kind) for kind in sorted(set(kinds))},
             'unsafe_commands': verdict.unsafe_commands, 'unsafe_by_kind': dict(verdict.unsafe),
             'unsafe_examples': verdict.examples, 'unrecovered': len(self.unrecovered),
@@ -113,7 +130,7 @@ class Session:
             if fault.heavy and end_s - time.monotonic() < fault.recover_s / 2:
                 continue
             self._until(lambda: False, self.random.uniform(*PAUSE_S))
-            start_ns = time.time_ns()
+            start_ns = self._fault_since_ns = time.time_ns()
             self._inject(fault)
             end_ns = time.time_ns()
             recovered = self._until(self._running, fault.recover_s)
@@ -121,6 +138,7 @@ class Session:
                 fault.kind, start_ns, end_ns,
                 None if fault.rest_after_s is None else start_ns + round(fault.rest_after_s * 1e9),
                 time.time_ns() if recovered else None))
+            self._fault_since_ns = None
             took_s = (time.time_ns() - end_ns) / 1e9
             self.say(f'{len(self.phases):4d} {fault.kind:22} {(end_ns - start_ns) / 1e9:5.1f} s, '
                      + (f'running again after {took_s:.1f} s' if recovered else f'NOT RECOVERED: {self._words()}'))
@@ -165,7 +183,12 @@ class Session:
     def _on_status(self, message):
         self.status, self._status_s = message, time.monotonic()
 
+    def _on_signal(self, number, frame):
+        self._interrupted = True
+
     def _spin(self):
+        if self._interrupted:
+            raise Interrupted
         self.executor.spin_once(timeout_sec=0.005)
         self.relay.turn()
 
