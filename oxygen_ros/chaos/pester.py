@@ -59,7 +59,7 @@ def samples_of(kind, joints):
     return [serialize_message(message) for message in good[kind]]
 
 
-def pester_node(count, seed, params_file=None):
+def pester_node(count, seed, params_file=None, say=lambda text: None):
     """
     Give `count` broken messages to each input; gives what became of them.
 
@@ -74,14 +74,14 @@ def pester_node(count, seed, params_file=None):
         if problem:
             raise RuntimeError(problem)
         with middleware_silenced():
-            return _pester(node, count, random.Random(seed))
+            return _pester(node, count, random.Random(seed), say)
     finally:
         node.end()
         node.destroy_node()
         rclpy.try_shutdown()
 
 
-def _pester(node, count, source):
+def _pester(node, count, source, say):
     parts, inputs = node.parts, node.listener.subscriptions
     views = {stream.topic: view for view, stream in parts.inputs.views.items()}
     transports = {view: node.parameters[f'image.{view}.transport'] for view in views.values()}
@@ -89,6 +89,7 @@ def _pester(node, count, source):
     given, crashes, examples, decoded, undecoded, memory_mb = 0, 0, [], 0, 0, []
     start_s = time.monotonic()
     try:
+        say(f'{count} messages to each input')
         for given in range(count):
             if given % max(1, count // SAMPLES) == 0:
                 memory_mb.append(round(resident_mb(), 1))

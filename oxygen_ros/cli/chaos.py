@@ -67,6 +67,10 @@ def run(arguments):
         and figures['commanding_share'] >= LEAST_SHARE else 1
 
 
+def say(text):
+    print(f'chaos: {text}', flush=True)
+
+
 def inject(arguments):
     """The figures of a run against robot and node."""
     from oxygen_ros import transport
@@ -82,18 +86,17 @@ def inject(arguments):
     session = Session(directory, environment, arguments.params_file or config_file('aloha.yaml'),
                       arguments.limits_file or config_file('chaos_limits.yaml'), arguments.seed,
                       ('sim', '--params-file', config_file('sim.yaml')),
-                      say=lambda text: print(f'chaos: {text}', flush=True))
+                      say=say)
     return session.run(arguments.minutes)
 
 
 def pester(arguments):
     """The figures of mutated messages in this process."""
     from oxygen_ros.chaos.pester import pester_node
-    return pester_node(arguments.messages, arguments.seed)
+    return pester_node(arguments.messages, arguments.seed, say=say)
 
 
 def soak(arguments):
     """The figures of many frames in this process."""
     from oxygen_ros.chaos.soak import soak as run_soak
-    return run_soak(arguments.soak, arguments.cycles, arguments.params_file, arguments.fake_engine,
-                    say=lambda text: print(f'chaos: {text}', flush=True))
+    return run_soak(arguments.soak, arguments.cycles, arguments.params_file, arguments.fake_engine, say)

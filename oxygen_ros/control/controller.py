@@ -264,11 +264,11 @@ class Controller:
         if self._positions:
             return self.limits.judge_positions(chunk.data, chunk.dt_s)
         if not self._deltas:
-            return self.limits.judge_velocities(chunk.data)
+            return self.limits.judge_velocities(chunk.data, chunk.dt_s)
         if chunk.dt_s < self.config.period_s * (1 - 1e-6):
             return (f'its steps are {chunk.dt_s * 1e3:.1f} ms apart, the timer ticks every '
                     f'{self.config.period_s * 1e3:.1f} ms: deltas cannot be skipped')
-        return self.limits.judge_velocities(chunk.data / chunk.dt_s)
+        return self.limits.judge_speed(chunk.data / chunk.dt_s)
 
     def _judge(self, examined, now_ns):
         chunk = examined.chunk

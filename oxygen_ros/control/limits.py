@@ -20,8 +20,9 @@ class JointLimits:
     Limits of J joints, float64 [J] each: rad, rad/s, rad/s^2; m, m/s, m/s^2 for a sliding joint.
 
     `jump` is the largest distance from the present command to a chunk, at its nearest row until now. `position_reject`
-    is how far outside the position range a chunk may reach and still be clamped; `velocity_reject` is a factor on
-    `velocity` for the speed between rows of a chunk.
+    is how far outside the position range a chunk may reach and still be clamped; `velocity_reject` and
+    `acceleration_reject` are factors on `velocity` and `acceleration` for the speed between rows of a chunk and its
+    change from row to row. The latter is large: rows that tremble a little are smoothed, a policy does not mean them.
     """
 
     joints: tuple[str, ...]
@@ -32,6 +33,7 @@ class JointLimits:
     jump: np.ndarray
     position_reject: np.ndarray
     velocity_reject: float = 4.0
+    acceleration_reject: float = 20.0
 
     def __post_init__(self):
         for name in ('lower', 'upper', 'velocity', 'acceleration', 'jump', 'position_reject'):
@@ -52,8 +54,9 @@ class JointLimits:
             if self.position_reject[i] < 0:
                 raise ValueError(f'limits of {joint}: position_reject must be 0 or more, '
                                  f'got {self.position_reject[i]:g}')
-        if not self.velocity_reject >= 1:
-            raise ValueError(f'limits: velocity_reject is a factor of at least 1, got {self.velocity_reject:g}')
+        for name in ('velocity_reject', 'acceleration_reject'):
+            if not getattr(self, name) >= 1:
+                raise ValueError(f'limits: {name} is a factor of at least 1, got {getattr(self, name):g}')
 
     @classmethod
     def from_table(cls, joints, table, urdf_limits=None, velocity_reject=4.0):
@@ -118,14 +121,11 @@ class JointLimits:
             reach = low[i] if self.lower[i] - low[i] > high[i] - self.upper[i] else high[i]
             return (f'{self.joints[i]} reaches {reach:.4g}, its range is {self.lower[i]:.4g} to {self.upper[i]:.4g} '
                     f'and {self.position_reject[i]:.4g} outside is the most')
-        if len(data) > 1:
-            speed = np.abs(np.diff(data, axis=0)).max(axis=0) / dt_s
-            return self._judge_speed(speed)
-        return ''
+        return self.judge_velocities(np.diff(data, axis=0) / dt_s, dt_s)
 
-    def judge_velocities(self, data):
+    def judge_velocities(self, data, dt_s):
         """'' or why a chunk of velocities [H, J] is rejected."""
-        return self._judge_speed(np.abs(data).max(axis=0))
+        return self.judge_speed(data) or self._judge_changes(np.diff(data, axis=0) / dt_s)
 
     def judge_entry(self, passed, command):
         """
@@ -142,11 +142,21 @@ class JointLimits:
                     'the most')
         return ''
 
-    def _judge_speed(self, speed):
-        most = self.velocity * self.velocity_reject
-        if (bad := speed > most).any():
+    def judge_speed(self, speed):
+        """'' or why speeds [n, J] are rejected."""
+        return self._judge_most(speed, self.velocity * self.velocity_reject, 'moves at', 'a second')
+
+    def _judge_changes(self, changes):
+        return self._judge_most(
+            changes, self.acceleration * self.acceleration_reject, 'changes its speed by', 'in a second')
+
+    def _judge_most(self, values, most, does, unit):
+        if not len(values):
+            return ''
+        reach = np.abs(values).max(axis=0)
+        if (bad := reach > most).any():
             i = int(np.argmax(bad))
-            return f'{self.joints[i]} moves at {speed[i]:.4g} a second, {most[i]:.4g} is the most'
+            return f'{self.joints[i]} {does} {reach[i]:.4g} {unit}, {most[i]:.4g} is the most'
         return ''
 
 

@@ -1,6 +1,6 @@
+import argparse
 from itertools import islice
 import random
-from types import SimpleNamespace
 
 import numpy as np
 from oxygen_ros.chaos import mutate
@@ -105,7 +105,13 @@ def test_rate_and_topics_come_from_the_parameter_file(tmp_path):
 
 def test_the_verb_lists_the_faults_and_refuses_what_makes_no_sense(capsys, tmp_path):
     from oxygen_ros.cli import chaos
-    plain = SimpleNamespace(list=True, minutes=1.0, json=None, messages=None)
-    assert chaos.run(plain) == 0 and '`node_killed`' in capsys.readouterr().out
-    assert chaos.run(SimpleNamespace(list=False, minutes=0.0, json=None, messages=None)) == 2
-    assert chaos.run(SimpleNamespace(list=False, minutes=1.0, json=tmp_path / 'no' / 'x', messages=None)) == 2
+    parser = argparse.ArgumentParser()
+    chaos.add_arguments(parser)
+
+    def run(*words):
+        return chaos.run(parser.parse_args(words))
+    assert run('--list') == 0 and '`node_killed`' in capsys.readouterr().out
+    assert run('--minutes', '0') == 2 and '--minutes' in capsys.readouterr().err
+    assert run('--messages', '0') == 2 and '--messages' in capsys.readouterr().err
+    assert run('--soak', '5', '--cycles', '-1') == 2 and '--cycles' in capsys.readouterr().err
+    assert run('--json', str(tmp_path / 'no' / 'x')) == 2

@@ -62,8 +62,19 @@ def test_the_speed_bands():
     limits = JointLimits.from_table(('waist',), {'waist': {**RANGE, 'velocity': 1}}, velocity_reject=2.0)
     assert limits.judge_positions(np.array([[0.0], [0.19]]), 0.1) == ''
     assert 'moves at 2.1' in limits.judge_positions(np.array([[0.0], [0.21]]), 0.1)
-    assert limits.judge_velocities(np.array([[1.9], [-1.9]])) == ''
-    assert 'moves at 2.1' in limits.judge_velocities(np.array([[0.0], [-2.1]]))
+    assert limits.judge_velocities(np.array([[1.9], [-1.9]]), 0.1) == ''
+    assert 'moves at 2.1' in limits.judge_velocities(np.array([[0.0], [-2.1]]), 0.1)
+
+
+def test_the_acceleration_bands():
+    limits = JointLimits.from_table(('waist',), {'waist': {**RANGE, 'velocity': 10, 'acceleration': 5}})
+    assert limits.judge_positions(np.array([[0.0]]), 0.02) == ''
+    trembling = np.array([[0.0], [0.009], [0.0], [0.009]])  # 45 / s^2: smoothed later
+    assert limits.judge_positions(trembling, 0.02) == ''
+    assert 'waist changes its speed by 110 in a second, 100 is the most' in limits.judge_positions(
+        np.array([[0.0], [0.022], [0.0]]), 0.02)
+    assert limits.judge_velocities(np.array([[0.0], [1.9]]), 0.02) == ''
+    assert 'changes its speed by 105' in limits.judge_velocities(np.array([[0.0], [-2.1]]), 0.02)
 
 
 def test_units_that_differ_by_a_factor_of_ten_are_noticed():
