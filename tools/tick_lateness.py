@@ -4,8 +4,9 @@ Lateness of the joint commands, measured by a subscriber in a process of its own
 
 The node runs the shipped weights flat out; cameras are a recorded picture, published by another process more often than
 the model can look at it, and no arm moves, so the limits are opened. The subscriber asks for the real-time priority
-that ros2_control's control loop runs at by default; with --priority 0 it is an ordinary process. Prints and, with
---json, writes what the subscriber saw and what the node counted.
+that ros2_control's control loop runs at by default; with --priority 0 it is an ordinary process. A thread beside it
+that only sleeps notices where the whole machine stands still, as virtual ones do. Prints and, with --json, writes what
+the subscriber saw and what the node counted.
 """
 import argparse
 import json
@@ -14,6 +15,7 @@ from pathlib import Path
 import platform
 import sys
 import tempfile
+import threading
 import time
 
 import numpy as np
@@ -30,6 +32,33 @@ CAMERA_HZ = 60.0
 JOINTS = ('default', 'left_gripper', 'right_gripper')
 OPEN = ['max_frame_rate_hz:=0.0', *(f'limits.{joint}.{name}:=1000.0' for joint in JOINTS
                                     for name in ('velocity', 'acceleration', 'jump'))]
+
+
+class Standstills(threading.Thread):
+    """Times (begin, end) in s at which even a thread that only sleeps got no processor for more than `least_s`."""
+
+    def __init__(self, least_s):
+        super().__init__(daemon=True)
+        self.least_s, self.spans = least_s, []
+        self.start()
+
+    def run(self):
+        before = time.monotonic()
+        while True:
+            time.sleep(0.002)
+            now = time.monotonic()
+            if now - before > self.least_s:
+                self.spans.append((before, now))
+            before = now
+
+    def ticks_lost(self, arrivals, period_s):
+        """Ticks that are missing between two arrivals [n] while the machine stood still."""
+        lost = 0
+        for before, after in zip(arrivals, arrivals[1:]):
+            missing = round((after - before) / period_s) - 1
+            if missing > 0 and any(begin < after and end > before for begin, end in self.spans):
+                lost += missing
+        return lost
 
 
 def main():
@@ -77,6 +106,7 @@ def measure(seconds, rate_hz, priority):
                             *(word for value in (f'control_rate_hz:={rate_hz}', *OPEN) for word in ('-p', value)))
             # From here on, so that the middleware's threads have the priority too, but not the two children.
             realtime = bool(priority) and become_realtime(priority)
+            standstills = Standstills(1 / rate_hz)
             rclpy.init()
             node, executor = rclpy.create_node('tick_lateness'), callback_executor()
             executor.add_node(node)
@@ -103,10 +133,13 @@ def measure(seconds, rate_hz, priority):
     if len(arrivals) < 2:
         raise SystemExit(f'the node fell silent: {told.get("state")}')
     seen = Punctuality.of(arrivals, 1 / rate_hz)
+    stood_s = [end - start for start, end in standstills.spans if start >= begin]
     frames_per_s = (int(told['frames']) - frames) / seconds
     return {
         'seconds': seconds, 'cores': os.cpu_count(), 'kernel': platform.release(), 'load_average': os.getloadavg()[0],
         'control_rate_hz_target': rate_hz, 'control_rate_hz': round(seen.rate_hz, 3), 'ticks_lost': seen.lost,
+        'ticks_lost_in_standstills': standstills.ticks_lost(arrivals, 1 / rate_hz),
+        'standstills': len(stood_s), 'standstills_ms_total': round(sum(stood_s) * 1e3, 1),
         'control_late_ms_p50': round(seen.late_ms_p50, 3), 'control_late_ms_p99': round(seen.late_ms_p99, 3),
         'subscriber_priority': priority if realtime else 0, 'frames_per_s': round(frames_per_s, 1),
         'engine_busy': round(frames_per_s * float(told['frame_ms']) / 1e3, 2),

@@ -24,6 +24,7 @@ from oxygen_ros.msg import EngineStatus
 
 START_S = 120.0
 CAMERA = 'tight/image_raw'  # what the simulated robot shows of the blocks; the node's first view sees it
+FAR_START = 'would jump from'  # the node's words where a plan begins too far from the arm
 PAUSE_S = (1.5, 3.0)  # between faults: time in which the arm must be commanding
 TEXTS = ('pick up the red block', 'push the blue block to the front', 'touch the green block')
 LATCHED = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -56,7 +57,7 @@ class Session:
         self.rate_hz, self.topics = settings_of(params_file)
         self.seed, self.random, self.say = seed, random.Random(seed), say
         self.robot = robot
-        self.phases, self.unrecovered = [], []
+        self.phases, self.unrecovered, self.brought_back = [], [], []
         self.status, self._status_s = None, 0.0
         self._interrupted = False
         self._fault_since_ns = None  # start of the fault that is being injected
@@ -75,6 +76,7 @@ class Session:
         sources[self.topics[0]] = CAMERA
         self.relay = Relay(node, sources, self.random)
         self._services = {name: node.create_client(Trigger, f'oxygen/{name}') for name in ('stop', 'resume', 'reset')}
+        self._services['robot'] = node.create_client(Trigger, f'{RAW}/robot/reset')
         self._transition = node.create_client(ChangeState, 'oxygen/change_state')
         record_file = self.directory / 'record.npz'
         try:
@@ -108,7 +110,8 @@ class Session:
             'by_kind': {kind: kinds.count(kind) for kind in sorted(set(kinds))},
             'unsafe_commands': verdict.unsafe_commands, 'unsafe_by_kind': dict(verdict.unsafe),
             'unsafe_examples': verdict.examples, 'unrecovered': len(self.unrecovered),
-            'unrecovered_kinds': self.unrecovered, 'commanding_share': round(verdict.commanding_share, 4),
+            'unrecovered_kinds': self.unrecovered, 'brought_back': len(self.brought_back),
+            'commanding_share': round(verdict.commanding_share, 4),
             'ticks_lost': verdict.ticks_lost, 'tick_late_ms_p99': round(verdict.tick_late_ms_p99, 3),
             'memory_mb': {'node_begin': before_mb, 'node_end': after_mb}, 'host': platform.node()}
 
@@ -133,7 +136,7 @@ class Session:
             start_ns = self._fault_since_ns = time.time_ns()
             self._inject(fault)
             end_ns = time.time_ns()
-            recovered = self._until(self._running, fault.recover_s)
+            recovered = self._recovers(fault)
             self.phases.append(Phase(
                 fault.kind, start_ns, end_ns,
                 None if fault.rest_after_s is None else start_ns + round(fault.rest_after_s * 1e9),
@@ -160,6 +163,25 @@ class Session:
         self.relay.fault = ''
         if end:
             end(self)
+
+    def _recovers(self, fault):
+        """
+        Whether the node runs again within the time.
+
+        Left alone, the arm may come to rest where the policy has never been, and the node refuses a plan that begins
+        far from there. That takes a person, who brings the robot back to its start; it is counted.
+        """
+        if self._until(self._running, fault.recover_s):
+            return True
+        if self.status is None or FAR_START not in self.status.detail:
+            return False
+        self.say(f'bringing the robot back: {self.status.detail}')
+        self.brought_back.append(fault.kind)
+        self._change(Transition.TRANSITION_DEACTIVATE)
+        self._call('robot')
+        self._forget_status()
+        self._change(Transition.TRANSITION_ACTIVATE)
+        return self._until(self._running, fault.recover_s)
 
     def _rescue(self):
         """Bring the node back by hand, so that the rest of the run says something."""
