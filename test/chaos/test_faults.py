@@ -1,6 +1,7 @@
 import argparse
 from itertools import islice
 import random
+from types import SimpleNamespace
 
 import numpy as np
 from oxygen_ros.chaos import mutate
@@ -10,8 +11,9 @@ from oxygen_ros.convert.joints import JointMerger
 import pytest
 
 messages = pytest.importorskip('sensor_msgs.msg')
+from lifecycle_msgs.msg import Transition  # noqa: E402
 from oxygen_ros.chaos.relay import shift_stamp, spoil_joints, STAMPS  # noqa: E402
-from oxygen_ros.chaos.session import INJECT, settings_of  # noqa: E402
+from oxygen_ros.chaos.session import INJECT, Session, settings_of  # noqa: E402
 from oxygen_ros.share import config_file  # noqa: E402
 from rclpy.serialization import deserialize_message, serialize_message  # noqa: E402
 
@@ -115,3 +117,16 @@ def test_the_verb_lists_the_faults_and_refuses_what_makes_no_sense(capsys, tmp_p
     assert run('--messages', '0') == 2 and '--messages' in capsys.readouterr().err
     assert run('--soak', '5', '--cycles', '-1') == 2 and '--cycles' in capsys.readouterr().err
     assert run('--json', str(tmp_path / 'no' / 'x')) == 2
+
+
+def test_only_a_refused_start_is_ended_by_bringing_the_robot_back():
+    session, acts = Session.__new__(Session), []
+    session.brought_back, session.say = [], lambda text: None
+    session._until = lambda condition, seconds: condition()
+    session._running = lambda: 'robot' in acts
+    session._change = session._call = acts.append
+    session.status = SimpleNamespace(state='waiting', detail='no wrist yet on top/image_raw')
+    assert not session._recovers(KINDS['camera_silent']) and not acts
+    session.status = SimpleNamespace(state='waiting', detail='chunk refused: elbow would jump from 1.2 to 0.1')
+    assert session._recovers(KINDS['camera_silent']) and session.brought_back == ['camera_silent']
+    assert acts == [Transition.TRANSITION_DEACTIVATE, 'robot', Transition.TRANSITION_ACTIVATE]
