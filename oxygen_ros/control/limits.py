@@ -103,10 +103,16 @@ class JointLimits:
         return cls.from_table(joints, table or {}, urdf_limits(urdf_text, joints), velocity_reject)
 
     def slowed(self, factor):
-        """The same limits with speed and acceleration scaled, for bringing a robot up."""
+        """
+        The same limits with speed and acceleration scaled, for bringing a robot up.
+
+        A chunk is rejected where it was before: its policy is as fast as ever, only the arm follows slowly.
+        """
         if not 0 < factor <= 1:
             raise ValueError(f'limits are slowed by a factor of 0..1, got {factor:g}')
-        return replace(self, velocity=self.velocity * factor, acceleration=self.acceleration * factor)
+        return replace(self, velocity=self.velocity * factor, acceleration=self.acceleration * factor,
+                       velocity_reject=self.velocity_reject / factor,
+                       acceleration_reject=self.acceleration_reject / factor)
 
     def name(self, mask):
         """Name of the first joint where a mask [J] is true."""

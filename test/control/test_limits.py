@@ -91,6 +91,14 @@ def test_slowed_limits_keep_the_range():
         limits.slowed(2)
 
 
+def test_a_slowed_arm_takes_the_chunks_of_a_policy_that_is_as_fast_as_ever():
+    limits = JointLimits.from_table(('waist',), {'waist': RANGE})  # 1 / s and 5 / s^2
+    for one in (limits, limits.slowed(0.1)):
+        assert one.judge_positions(np.array([[0.0], [0.15], [0.3]]), 0.1) == ''
+        assert 'moves at 5' in one.judge_positions(np.array([[0.0], [0.5]]), 0.1)
+        assert 'changes its speed by 150' in one.judge_velocities(np.array([[0.0], [3.0]]), 0.02)
+
+
 def test_limits_are_read_without_loading_meshes():
     text = URDF.replace('<link name="a"/>', '<link name="a"><visual><geometry><mesh filename="package://no/such.stl"/>'
                                             '</geometry></visual></link>')
