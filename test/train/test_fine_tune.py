@@ -5,11 +5,12 @@ import cv2
 import numpy as np
 import pytest
 
+from oxygen_ros import build
 from oxygen_ros.__main__ import main
 from oxygen_ros.bag.write import BagWriter
 from oxygen_ros.engine.observation import Observation
+from oxygen_ros.evaluate.parameters import FileParameters
 from oxygen_ros.profile.load import load_profile
-from oxygen_ros.rollout.policy import nano_engine
 from oxygen_ros.share import config_file
 from oxygen_ros.train.bag_data import read_bags
 from oxygen_ros.train.recording import Gathered
@@ -150,13 +151,17 @@ def test_a_model_trained_on_data_runs_with_the_profile_beside_it(tmp_path, kind)
     steps = [line.split(',')[0] for line in (folder / 'curves.csv').read_text().splitlines()[1:]]
     assert steps == ['2', '3'] and (folder / 'curves.png').is_file()
 
-    engine = nano_engine(folder / 'model.safetensors', profile=folder / 'profile.yaml', slots=1)
-    profile = engine.processor.profile
+    # as the node loads it
+    settings = build.EngineSettings.read(FileParameters(config_file('aloha.yaml'), {
+        'checkpoint': str(folder / 'model.safetensors'), 'profile': str(folder / 'profile.yaml')}))
+    profile = build.load_profile(settings)
+    engine = build.build_engine(settings, profile, lambda: None)
     chunks = []
     engine.run_frame(Observation(1, {'base_0_rgb': picture(0, 0)}, np.zeros(len(profile.joints)), 'open the drawer', 1),
                      [], chunks.append, lambda event: None)
     assert chunks[0].data.shape == (10, 6 if kind == 'lerobot' else 14) and np.isfinite(chunks[0].data).all()
     assert profile.state_statistics.q99 is not None and profile.dt_s == 0.1
+    engine.close()
 
 
 def test_data_that_is_neither_is_refused(tmp_path, capsys):
