@@ -39,10 +39,9 @@ RECIPE = (
     Stage(until=2000, demonstrations=12),
     Stage(until=3000, demonstrations=28),
     Stage(until=4200, demonstrations=28, corrections=8, times=2),
-    Stage(until=5400, demonstrations=28, corrections=16, times=2),
-    Stage(until=8000, demonstrations=28, corrections=24, times=2),
+    Stage(until=6000, demonstrations=28, corrections=16, times=2),
 )
-DECAY_SHARE = 0.35  # of all steps, at the end
+DECAY_SHARE = 0.25  # of all steps, at the end
 
 
 class Recipe:
