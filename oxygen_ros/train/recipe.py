@@ -9,8 +9,10 @@ import multiprocessing
 from pathlib import Path
 import shutil
 
+from safetensors.torch import save_file
 from tqdm import tqdm
 
+from oxygen_ros.model import tensors
 from oxygen_ros.model.config import CONFIGS
 from oxygen_ros.profile.load import load_profile
 from oxygen_ros.profile.tokenizer import find_tokenizer
@@ -81,7 +83,10 @@ class Recipe:
                 if run.step == stage.until and not self.weights(stage).exists():
                     shutil.copyfile(self.folder / 'model.safetensors', self.weights(stage))
                 if end < stage.until:
-                    break
+                    return run
+        # The file that the package ships: the float32 weights of the last stage, rounded.
+        save_file({name: tensor.bfloat16() for name, tensor in tensors.save_pairs(run.mean)},
+                  self.folder / 'nano.safetensors')
         return run
 
     def _batches(self, shards, **options):

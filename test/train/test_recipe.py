@@ -59,6 +59,8 @@ def test_a_stage_records_for_the_next_one_with_the_weights_it_began_with(tmp_pat
     assert recorded == [([VALIDATION_SHARD, 0], None), ([1], None), ([CORRECTION_SHARD], 'weights_2.safetensors')]
     assert sorted(path.name for path in tmp_path.glob('weights_*')) == [
         'weights_2.safetensors', 'weights_3.safetensors', 'weights_5.safetensors']
+    exact, rounded = (load_file(tmp_path / f'{name}.safetensors') for name in ('model', 'nano'))
+    assert all(torch.equal(tensor.bfloat16(), rounded[name]) for name, tensor in exact.items())
 
 
 def test_a_run_that_was_stopped_and_went_on_is_the_same_run(tmp_path, recorded):
