@@ -7,6 +7,9 @@ import torch
 from oxygen_ros.model.linear import Linear, can_pack
 
 
+LARGEST = 1 << 26  # numbers of a matrix: more than any cache holds, as all the larger ones
+
+
 def synchronise(device):
     if torch.device(device).type == 'cuda':
         torch.cuda.synchronize()
@@ -30,6 +33,7 @@ def gemm_gflops(rows, shapes, dtype, device, clock):
     """Best rate over `shapes [(out, in)]` at this number of rows, of the plain and the blocked kernel."""
     best = 0.0
     for outputs, inputs in shapes:
+        outputs = min(outputs, LARGEST // inputs)
         x = torch.randn(rows, inputs, device=device).to(dtype)
         layer = Linear(inputs, outputs, dtype=dtype, device=device)
         layer.weight.data.normal_(0, 0.02)

@@ -61,8 +61,8 @@ def _status(key):
     raise RuntimeError(f'/proc/self/status has no {key}')
 
 
-def measure(options, mode, frames=2):
-    """Build, fill the batch, then reset the peak and run some frames; in a process that does nothing else."""
+def measure(options, mode):
+    """Build, fill the batch, then reset the peak and run one frame more; in a process that does nothing else."""
     import torch
 
     from oxygen_ros.bench import cost
@@ -85,8 +85,7 @@ def measure(options, mode, frames=2):
         built = _status('RssAnon')
         runner.fill()
         Path('/proc/self/clear_refs').write_text('5')
-        for _ in range(frames):
-            runner.frame()
+        runner.frame()
     peak = _status('VmHWM') - _status('RssFile') - _status('RssShmem') - base
     parts = {'weight_bytes': weights, 'table_bytes': tables, 'pool_bytes': pool,
              'activation_bytes': cost.activation_bytes(bench.config, mode, shapes, bench.dtype.itemsize)}

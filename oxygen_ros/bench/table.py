@@ -80,16 +80,17 @@ def deadline(*results):
             kind = f'{one["requests_per_frame"]} a frame, N = {one["tokens_per_answer"]}'
             refused = f'{one["streams_refused"]} of {one["streams_refused"] + one["streams_started"]}'
             rows.append([model, kind, *_interval(one, frames), f'{one["tokens_per_s"]:.0f}', of, refused])
-        rows += [[model, f'isolated, 1 a frame, N = {one["tokens_per_answer"]}', _number(one, 'frame_ms', '.1f'),
-                  _number(one, 'frame_ms_p99', '.1f'), '', f'{one["action_hz"]:.1f}', f'{one["tokens_per_s"]:.0f}',
-                  '', ''] for one in result['isolated']]
-    return _table(['model', 'traffic', 'chunk every [ms]', 'p99', 'misses', 'H / T [Hz]', 'tokens a second',
-                   'of the 32-slot limit', 'refused'], rows)
+        for one in result['isolated']:
+            rows.append([model, f'isolated, 1 a frame, N = {one["tokens_per_answer"]}', '',
+                         _number(one, 'frame_ms', '.1f'), _number(one, 'frame_ms_p99', '.1f'), '',
+                         f'{one["action_hz"]:.1f}', f'{one["tokens_per_s"]:.0f}', '', ''])
+    return _table(['model', 'traffic', 'deadline [ms]', 'chunk every [ms]', 'p99', 'misses', 'H / T [Hz]',
+                   'tokens a second', 'of the 32-slot limit', 'refused'], rows)
 
 
 def _interval(one, frames):
-    return [f'{one["interval_ms"]:.1f}', f'{one["interval_ms_p99"]:.1f}', f'{one["misses"]} of {frames}',
-            f'{one["action_hz"]:.1f}']
+    return [*(f'{one[key]:.1f}' for key in ('deadline_ms', 'interval_ms', 'interval_ms_p99')),
+            f'{one["misses"]} of {frames}', f'{one["action_hz"]:.1f}']
 
 
 def drafting(result):

@@ -15,7 +15,7 @@ class DeadlineController:
     fits. Time is given in seconds by the caller.
     """
 
-    def __init__(self, period_s, margin=0.03, quantile=0.99):
+    def __init__(self, period_s, margin=0.05, quantile=0.99):
         self.period_s, self.margin, self.quantile = period_s, margin, quantile
         self.action_s = deque(maxlen=WINDOW)
         self.round_s = {bucket: deque(maxlen=WINDOW) for bucket in BUCKETS}
