@@ -116,7 +116,7 @@ class Reference:
             x = x + dt * self.linear('action_out_proj', h.float())
         return x[0]
 
-    def text(self, images, present, prompt, prompt_mask, count):
+    def text(self, images, present, prompt, prompt_mask, count, on_token=lambda token: None):
         """A request for `count` tokens: prefill, then one forward a token, greedy -> list of ids."""
         hidden, cache, pad = self.prefill(images, present, prompt, prompt_mask)
         last = int(pad[0].nonzero()[-1])
@@ -125,6 +125,7 @@ class Reference:
         for _ in range(count):
             token = logits.argmax(-1)
             tokens.append(int(token))
+            on_token(tokens[-1])
             position = pad.long().sum(1, keepdim=True)
             pad = torch.cat((pad, torch.ones(1, 1, dtype=torch.bool)), 1)
             hidden, cache = self.tower(TRUNK, self.embed(token)[:, None].to(self.dtype), self.additive(pad[:, None]),

@@ -60,8 +60,8 @@ class EngineRunner:
         self.busy_s += took
         if self.measuring:
             self.samples.add(frame_ms=took * 1e3, chunk_ready_ms=report.chunk_ready_ms,
-                             action_hz=self.shapes.horizon / took, tokens_per_s=report.tokens / took,
-                             live=len(self.engine.streams), advanced=report.rows)
+                             action_hz=self.shapes.horizon / took, chunks_per_s=1 / took,
+                             tokens_per_s=report.tokens / took, live=len(self.engine.streams), advanced=report.rows)
             if spent is not None:
                 self.samples.add(joules=joules(self.energy) - spent)
         return report
@@ -121,12 +121,16 @@ class ReferenceRunner:
         with device:
             self.reference.actions(*inputs, noise, shapes.steps).cpu()
             ready = self.clock() - start
-            tokens = sum(len(self.reference.text(*inputs, shapes.tokens)) for _ in range(shapes.per_frame))
+            heard = []  # when each token came
+            for _ in range(shapes.per_frame):
+                self.reference.text(*inputs, shapes.tokens, lambda token: heard.append(self.clock()))
         took = self.clock() - start
         self.frames += 1
         if self.measuring:
             self.samples.add(frame_ms=took * 1e3, chunk_ready_ms=ready * 1e3, action_hz=shapes.horizon / took,
-                             tokens_per_s=tokens / took, completion_ms=took * 1e3)
+                             chunks_per_s=1 / took, tokens_per_s=len(heard) / took, completion_ms=took * 1e3)
+            for first in heard[::shapes.tokens]:
+                self.samples.add(ttft_ms=(first - start) * 1e3)
             if spent is not None:
                 self.samples.add(joules=joules(self.energy) - spent)
 
