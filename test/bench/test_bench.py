@@ -55,7 +55,8 @@ def test_headline_writes_the_promised_keys(tmp_path, capsys):
     assert {'suite', 'model', 'dtype', 'host', 'limits', 'modes', 'stages'} <= set(result)
     for mode in ('reference', 'isolated', 'shared', 'oxygen'):
         figures = result['modes'][mode]
-        for key in ('frame_ms', 'action_hz', 'chunks_per_s', 'tokens_per_s', 'chunk_ready_ms', 'ttft_ms', 'completion_ms'):
+        for key in ('frame_ms', 'action_hz', 'chunks_per_s', 'tokens_per_s', 'chunk_ready_ms', 'ttft_ms',
+                    'completion_ms'):
             assert figures[key] > 0 and key + '_p99' in figures
         assert figures['chunk_horizon'] == 10
         assert figures['action_hz'] == pytest.approx(1e4 / figures['frame_ms'], rel=0.5)
