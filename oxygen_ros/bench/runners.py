@@ -71,15 +71,22 @@ class EngineRunner:
         Bring the batch to its steady size: `frames` frames of `rounds` decode rounds, by default as many as it takes.
 
         The first and the last are real ones. Those between only admit their requests, over copies of the first
-        one's prefix, and decode: the numbers in a prefix do not change what it costs.
+        one's prefix, and decode: the numbers in a prefix do not change what it costs. The completion times of their
+        texts count each such frame as long as the last one.
         """
         rounds = rounds or max(1, self.engine.config.decode_rounds)
         self.engine.warm_up()
         self.frame()
         if self.engine.config.mode is Mode.OXYGEN:
-            for number in range((frames or math.ceil(self.shapes.tokens / rounds)) - 2):
+            between = max(0, (frames or math.ceil(self.shapes.tokens / rounds)) - 2)
+            for number in range(between):
                 self._decode_only(number, rounds)
+            before = self.busy_s
             self.frame()
+            for request_id in self.engine.streams:
+                if request_id < 0:
+                    number = (-1 - request_id) // self.shapes.per_frame
+                    self.asked[request_id] = before - (between - number) * (self.busy_s - before)
         self.measuring = True
 
     @torch.inference_mode()

@@ -112,7 +112,9 @@ def test_a_filled_batch_is_that_of_as_many_frames():
 
     assert stages(filled) == stages(framed) and len(stages(filled)) == 4
     assert filled.engine.pool.blocks_used == 4
+    filled.measuring = True
     assert filled.frame().rows == 5
+    assert len(filled.samples.values['completion_ms']) == 1  # of a text that no real frame had started
 
 
 def test_ablated_models_give_the_same_actions_and_tokens():
