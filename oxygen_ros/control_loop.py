@@ -39,6 +39,7 @@ class ControlLoop:
     """
 
     MAX_POSTED = 1000
+    PERISHABLE = ('measured', 'offer')  # newer ones follow; where the thread stands still, these make room for a stop
 
     def __init__(self, controller, timeline, rate_hz, priority=0, publish=lambda tick: None):
         self.controller = controller
@@ -54,7 +55,7 @@ class ControlLoop:
         self.rate_hz = rate_hz
         self.publish = publish
         self._priority = priority
-        self._posted = deque(maxlen=self.MAX_POSTED)
+        self._posted = deque()
         self._thread = None
         self._stopping = threading.Event()
         self._ticked_ns = 0  # end of the newest tick, steady clock
@@ -81,6 +82,8 @@ class ControlLoop:
 
     def post(self, method, *arguments, then=None):
         """Have `controller.method(*arguments)` called before the next tick; `then(result)` after it."""
+        if method in self.PERISHABLE and len(self._posted) >= self.MAX_POSTED:
+            return
         self._posted.append((method, arguments, then))
 
     def tick(self):

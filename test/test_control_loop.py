@@ -44,6 +44,20 @@ def test_posted_calls_are_made_before_the_tick_in_order_and_answered():
     assert len(loop.controller.calls) == 4
 
 
+def test_however_long_the_thread_stands_still_no_stop_is_lost_and_little_is_kept():
+    loop = loop_of()
+    loop.controller.measured = lambda position, now_ns: loop.controller.calls.append('measured')
+    loop.post('stop', 'before')
+    for _ in range(5 * loop.MAX_POSTED):
+        loop.post('measured', [0.0], 1)
+    loop.post('stop', 'after')
+    assert not loop.resting
+    loop.tick()
+    stops = [call for call in loop.controller.calls if call[0] == 'stop']
+    assert stops == [('stop', 'before'), ('stop', 'after')]
+    assert len(loop.controller.calls) <= loop.MAX_POSTED + 2
+
+
 def test_only_ticks_that_command_are_published():
     published = []
     loop = loop_of(publish=published.append)
