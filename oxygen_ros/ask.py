@@ -1,4 +1,4 @@
-"""Questions to other nodes while configuring: a latched URDF, the joints of a controller."""
+"""Questions to other nodes while configuring: a latched URDF, what a controller takes."""
 from contextlib import contextmanager
 import time
 
@@ -46,13 +46,20 @@ def robot_description(node, topic):
     return heard[-1]
 
 
-def controller_joints(node, controller):
-    """The `joints` parameter of a ros2_control controller; () when it does not answer or has none."""
+def controller(node, name):
+    """
+    {parameter: values} of `joints`, `interface_name` and `command_interfaces` of a ros2_control controller.
+
+    What it does not have, or does not answer, is an empty tuple.
+    """
+    found = dict.fromkeys(('joints', 'interface_name', 'command_interfaces'), ())
     with _asker(node) as (asker, executor):
-        client = asker.create_client(GetParameters, f'{controller}/get_parameters')
+        client = asker.create_client(GetParameters, f'{name}/get_parameters')
         if not _until(executor, client.service_is_ready):
-            return ()
-        future = client.call_async(GetParameters.Request(names=['joints']))
-        if not _until(executor, future.done) or future.result() is None:
-            return ()
-        return tuple(name for value in future.result().values for name in value.string_array_value)
+            return found
+        for parameter in found:  # one by one: rclcpp answers nothing at all where one of several is not declared
+            future = client.call_async(GetParameters.Request(names=[parameter]))
+            if _until(executor, future.done) and future.result() is not None:
+                found[parameter] = tuple(text for value in future.result().values
+                                         for text in (*value.string_array_value, value.string_value) if text)
+    return found

@@ -83,18 +83,22 @@ def command_outputs(params, profile, node):
         raise ValueError(f'each output needs a topic of its own, got {topics}')
     for name, output in zip(names, outputs):
         asked = params[f'output.{name}.controller']
-        joints = controller_joints(node, asked) if asked else ()
-        if joints:
-            commands.check_controller(output, joints, asked)
-        elif asked:
+        if not asked:
+            continue
+        told = ask_controller(node, asked)
+        commands.check_interface(output, profile.action_kind, told['interface_name'] or told['command_interfaces'],
+                                 asked)
+        if told['joints']:
+            commands.check_controller(output, told['joints'], asked)
+        else:
             node.get_logger().warning(f'controller {asked} did not tell its joints; they are not checked')
     return outputs
 
 
-def controller_joints(node, name):
-    """Joints of a ros2_control controller; () where it does not tell."""
-    from oxygen_ros import ask
-    return ask.controller_joints(node, name)
+def ask_controller(node, name):
+    """What a ros2_control controller says of itself."""
+    from oxygen_ros import ask  # rclpy, which an evaluation without ROS does not need
+    return ask.controller(node, name)
 
 
 def controller(params, profile, node):

@@ -68,7 +68,7 @@ TABLE = (
     P('output.<output>.joints', 'string[]', ('',), 'Joints that go there, in this order; [""]: all.'),
     P('output.<output>.type', 'string', '', 'Message of these commands; empty: command_type.',
       choices=('', *COMMAND_TYPES)),
-    P('output.<output>.controller', 'string', '', 'ros2_control controller to ask for its joints; empty: none.'),
+    P('output.<output>.controller', 'string', '', 'ros2_control controller to ask what it takes; empty: none.'),
     P('trajectory_points', 'int', 5, 'Points ahead in each joint_trajectory, one period apart.', 1, 100),
     P('dry_run', 'bool', False, 'Do everything except publishing joint commands.'),
     P('realtime_priority', 'int', 40, 'SCHED_FIFO priority of the control thread where permitted; 0: off.', 0, 90),

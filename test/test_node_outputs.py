@@ -132,6 +132,23 @@ def test_a_controller_whose_joints_are_others_is_refused(rig_of):
         controller.close()
 
 
+def test_a_controller_that_commands_something_else_is_refused(rig_of):
+    rig = rig_of(output__all__controller='arm_controller')
+
+    def prepare(node):
+        node.declare_parameter('joints', list(JOINTS))
+        node.declare_parameter('interface_name', 'velocity')
+    controller = Controller(rig.namespace, prepare)
+    try:
+        rig.node.trigger_configure()
+        assert 'arm_controller commands velocity; joint_command sends joint_position' in rig.node.problem
+        controller.node.set_parameters([rclpy.Parameter('interface_name', value='position')])
+        rig.node.trigger_configure()
+        assert rig.node.problem == ''
+    finally:
+        controller.close()
+
+
 def test_limits_come_from_the_robot_description(rig_of):
     rig = rig_of(robot_description='robot_description')
     joints = ''.join(f'<joint name="{name}" type="revolute"><parent link="base"/><child link="{name}_link"/>'

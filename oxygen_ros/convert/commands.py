@@ -87,6 +87,20 @@ def check_controller(output, controller_joints, controller=''):
                          f'{", ".join(output.joints)}: put them in the same order')
 
 
+def check_interface(output, kind, interfaces, controller=''):
+    """
+    Raise ValueError where numbers of an action kind would go to a controller that takes them for something else.
+
+    `interfaces` are those it commands, as far as it tells. A controller of trajectories takes positions whatever it
+    commands.
+    """
+    wanted = {ActionKind.JOINT_POSITION: 'position', ActionKind.JOINT_VELOCITY: 'velocity'}.get(ActionKind(kind))
+    if wanted and interfaces and wanted not in interfaces and output.command_type in (
+            CommandType.FLOAT64_MULTI_ARRAY, CommandType.JOINT_STATE):
+        raise ValueError(f'controller {controller or output.topic} commands {", ".join(interfaces)}; {output.topic} '
+                         f'sends {ActionKind(kind).value}')
+
+
 def array_fields(command):
     """std_msgs/Float64MultiArray of one set-point [J]."""
     return {'data': command.tolist()}

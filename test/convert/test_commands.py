@@ -1,6 +1,6 @@
 import numpy as np
 from oxygen_ros.convert import commands
-from oxygen_ros.convert.commands import check_controller, check_kind, CommandType, outputs
+from oxygen_ros.convert.commands import check_controller, check_interface, check_kind, CommandType, outputs
 from oxygen_ros.engine.chunk import ActionKind
 import pytest
 
@@ -70,3 +70,15 @@ def test_a_controller_with_other_joints_or_another_order_is_refused():
         check_controller(output, ['a', 'b', 'c'], 'arm')
     named, = outputs(('a', 'b'), [('commands', 'joint_trajectory', [])])
     check_controller(named, ['b', 'a'])
+
+
+def test_positions_do_not_go_to_a_controller_of_velocities_nor_the_other_way():
+    numbers, = outputs(('a', 'b'), [('commands', 'float64_multi_array', [])])
+    for interfaces in ((), ('position',), ('velocity', 'position')):
+        check_interface(numbers, 'joint_position', interfaces)
+    with pytest.raises(ValueError, match='controller arm commands velocity; commands sends joint_position'):
+        check_interface(numbers, 'joint_position', ('velocity',), 'arm')
+    with pytest.raises(ValueError, match='commands position; commands sends joint_velocity'):
+        check_interface(numbers, 'joint_velocity', ('position',))
+    trajectory, = outputs(('a', 'b'), [('commands', 'joint_trajectory', [])])
+    check_interface(trajectory, 'joint_position', ('velocity',))  # it closes the loop itself
