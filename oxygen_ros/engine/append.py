@@ -19,7 +19,6 @@ class Append:
 
     def __init__(self, pool, streams, pending, wanted_counts, extent=None):
         """`extent` pads rows, groups and keys to fixed sizes; without one they are what the streams need."""
-        self.pool = pool
         self.device = pool.prefix.device
         capacity = pool.slots.shape[3]
         # In the order of blocks, a batch with one row a block needs no regrouping of the long score rows.
@@ -69,6 +68,10 @@ class Append:
         hidden = torch.cat((key >= torch.tensor(lengths)[:, None], own_key >= torch.tensor(own)[:, None]), 1)
         bias = torch.zeros(hidden.shape).masked_fill_(hidden, MASKED)[:, None]
         self.bias = to_device(bias.to(pool.prefix.dtype), self.device)  # [M, 1, N + C]
+        # Views of each layer, made once: where new keys go, and what is read of blocks and slots.
+        self._places = [x.unbind() for x in pool.slots.flatten(2, 3).unbind()]
+        self._prefix = [x.unbind() for x in pool.prefix[:, :, self.blocks, :self.keys].unbind()]
+        self._own = [x.unbind() for x in pool.slots[:, :, self.slots, :self.own].unbind()]
 
     def copy_(self, other):
         """Take another append of the same extent into the tensors of this one."""
@@ -80,12 +83,9 @@ class Append:
     def attend(self, layer, q, k, v):
         """`q [M, heads, D]`, `k, v [M, D]` -> `[M, heads * D]`; stores the new keys first."""
         rows, heads, dim = q.shape
-        slots = self.pool.slots[layer]
-        slots[0].view(-1, dim).index_copy_(0, self.cells, k)
-        slots[1].view(-1, dim).index_copy_(0, self.cells, v)
-        keys, values = self.pool.prefix[layer, :, self.blocks, :self.keys]
-        own_keys, own_values = slots[:, self.slots, :self.own]
-        q = q * dim ** -0.5
+        for place, new in zip(self._places[layer], (k, v)):
+            place.index_copy_(0, self.cells, new)
+        (keys, values), (own_keys, own_values) = self._prefix[layer], self._own[layer]
         scores = torch.cat((self.by_block.scores(q, keys), self.by_slot.scores(q, own_keys)), -1)
         weights = scores.add_(self.bias).softmax(-1)  # [M, heads, N + C]
         out = self.by_block.sums(weights[..., :self.keys], values)
@@ -128,7 +128,7 @@ class Groups:
 
     def scores(self, q, keys):
         """`q [M, heads, D]` over `keys [G, N, D]` -> `[M, heads, N]`."""
-        found = group_scores(self._group(q), keys).unflatten(1, (self.rows, q.shape[1])).flatten(0, 1)
+        found = group_scores(self._group(q), keys).reshape(self.groups * self.rows, q.shape[1], -1)
         return found if self.in_order else found[self.index]
 
     def sums(self, weights, values):

@@ -100,7 +100,7 @@ class Expert(nn.Module):
         x = self.action_in(actions).to(self.dtype)
         for i, layer in enumerate(self.layers):
             x = layer(x, turn, lambda q, k, v, i=i: attend(i, q, k, v), table.layers[i])
-        return self.action_out(torch.addcmul(table.final_shift, rms_norm(x.float(), None), table.final_scale))
+        return self.action_out(rms_norm(x.float(), table.final_scale, table.final_shift))
 
     def velocity_conditioned(self, actions, turn, attend, time):
         """`actions [B, H, A]`, `time [B]` or by row `[B, H]` -> velocity `[B, H, A]`, differentiable in all weights."""

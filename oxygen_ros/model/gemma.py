@@ -22,10 +22,10 @@ class Block(nn.Module):
         self.gate, self.up = None, None  # gate_up in two once packed: then GELU and product cost no pass of their own
 
     def project(self, x, turn, bias=None):
-        """`x [..., W] -> q [..., heads, D], k [..., D], v [..., D]`, q and k rotated by `turn`."""
-        qkv = self.qkv(x, bias).unflatten(-1, (self.heads + 2, self.head_dim))
-        qk = rotate(qkv[..., :-1, :], turn)
-        return qk[..., :-1, :], qk[..., -1, :], qkv[..., -1, :]
+        """`x [..., W] -> q [..., heads, D], k [..., D], v [..., D]`, q and k rotated by `turn`, q scaled as well."""
+        qkv = rotate(self.qkv(x, bias).view(*x.shape[:-1], self.heads + 2, self.head_dim), turn)
+        q, kv = qkv.split((self.heads, 2), -2)
+        return q.to(x.dtype), *kv.to(x.dtype).unbind(-2)
 
     def hidden(self, x, bias=None):
         """`gelu(gate(x)) * up(x)`, `[..., MLP]`."""
@@ -51,6 +51,7 @@ class TrunkLayer(Block):
         super().__init__(config.trunk_width, config.trunk_mlp, config.heads, config.head_dim, dtype, device)
         self.input_norm = nn.Parameter(torch.empty(config.trunk_width, device=device))
         self.post_norm = nn.Parameter(torch.empty(config.trunk_width, device=device))
+        self.scales = None  # of both norms, once the weights are final
 
     def forward(self, x, turn, attend, rows=None):
         """
@@ -58,11 +59,16 @@ class TrunkLayer(Block):
 
         With `rows` (an index of T) only these rows are carried on, all keys and values are stored all the same.
         """
-        q, k, v = self.project(rms_norm(x, 1 + self.input_norm), turn)
+        input_scale, post_scale = self.scales or (1 + self.input_norm, 1 + self.post_norm)
+        q, k, v = self.project(rms_norm(x, input_scale), turn)
         if rows is not None:
             q, x = q[rows], x[rows]
         x = self.out.add(attend(q, k, v), x)
-        return self.down.add(self.hidden(rms_norm(x, 1 + self.post_norm)), x)
+        return self.down.add(self.hidden(rms_norm(x, post_scale)), x)
+
+    def pack(self):
+        super().pack()
+        self.scales = 1 + self.input_norm.detach(), 1 + self.post_norm.detach()
 
 
 class Trunk(nn.Module):

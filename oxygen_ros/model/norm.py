@@ -1,12 +1,33 @@
 """Root-mean-square norms, plain (trunk) and adaptive (expert)."""
+from functools import lru_cache
+import math
+
+import torch
 import torch.nn.functional as F
 
 EPS = 1e-6
 
 
-def rms_norm(x, scale):
-    """`x * rsqrt(mean(x^2) + 1e-6) * scale` in float32, back in the type of x; `scale` is 1 + weight (Gemma)."""
-    return F.rms_norm(x.float(), x.shape[-1:], scale, EPS).to(x.dtype)
+def rms_norm(x, scale, shift=None):
+    """`x * rsqrt(mean(x^2) + 1e-6) * scale + shift` in float32, in the type of x; `scale` is 1 + weight (Gemma)."""
+    wide = x.float()
+    if x.device.type != 'cpu':
+        y = F.rms_norm(wide, x.shape[-1:], scale, EPS)
+        return (y if shift is None else y + shift).to(x.dtype)
+    # torch has no fused kernel on a CPU; with few rows the number of operations is the cost, and F.rms_norm has twice
+    # as many: sqrt(mean(x^2) + eps) is the hypotenuse of x and the epsilon over sqrt(width).
+    none, least = _constants(x.shape[-1])
+    length = torch.hypot(torch.linalg.vector_norm(wide, dim=-1, keepdim=True), least)
+    scaled = wide if scale is None else wide * scale
+    y = torch.addcdiv(none if shift is None else shift, scaled, length, value=math.sqrt(x.shape[-1]))
+    return y.to(x.dtype)
+
+
+@lru_cache
+@torch.inference_mode(False)
+def _constants(width):
+    """A zero, and the epsilon as a length."""
+    return torch.zeros(()), torch.tensor(math.sqrt(width * EPS))
 
 
 def modulation(dense, condition):

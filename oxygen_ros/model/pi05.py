@@ -7,10 +7,11 @@ from torch import nn
 
 from oxygen_ros.model import tensors
 from oxygen_ros.model.attention import MASKED, attend
+from oxygen_ros.model.chunk_keys import ChunkKeys
 from oxygen_ros.model.expert import Expert
 from oxygen_ros.model.gemma import Trunk
 from oxygen_ros.model.linear import Linear
-from oxygen_ros.model.rope import Turn, frequencies, rotation
+from oxygen_ros.model.rope import Turn, frequencies, rotation, turn_of
 from oxygen_ros.model.siglip import Vision
 from oxygen_ros.model.time_condition import TimeRule, euler_times
 from oxygen_ros.profile.profile import PrefixMask
@@ -36,7 +37,7 @@ class Pi05(nn.Module):
         self.trunk = Trunk(config, dtype, device)
         self.expert = Expert(config, dtype, device)
         steps = frequencies(config.head_dim, config.rope_theta, device)
-        self.turns = rotation(torch.arange(max_positions, device=device), steps)  # 2 x [positions, 1, D / 2]
+        self.turns = rotation(torch.arange(max_positions, device=device), steps)  # 2 x [positions, 1, D]
         self.tables, self.packed = {}, False
 
     @classmethod
@@ -116,11 +117,11 @@ class Pi05(nn.Module):
         """The rotation of positions `start:stop`."""
         if stop > self.max_positions:
             raise ValueError(f'position {stop} is beyond the model\'s {self.max_positions}')
-        return Turn(*(x[start:stop] for x in self.turns), start)
+        return turn_of(*(x[start:stop] for x in self.turns), self.config.heads, start)
 
     def turn_at(self, positions):
         """The rotation of each of `positions [M]`."""
-        return Turn(*(x[positions] for x in self.turns))
+        return turn_of(*(x[positions] for x in self.turns), self.config.heads)
 
     def prefill(self, images, prompt, kv, mask=PrefixMask.BIDIRECTIONAL, rows=slice(-1, None), riders=None):
         """
@@ -194,9 +195,9 @@ class Pi05(nn.Module):
         padding = (position >= length) & (position < n)
         bias = torch.zeros(1, stop, dtype=self.dtype, device=noise.device).masked_fill_(padding, MASKED)
         turn = self.turn_at(length + torch.arange(len(noise), device=noise.device))
-        actions = noise
+        actions, keys = noise, ChunkKeys(kv, n, len(noise), bias)
         for table in tables:
-            actions = actions - self._velocity(actions, kv, n, turn, table, bias) / len(tables)
+            actions = actions - self.expert.velocity(actions, turn, keys.attend, table) / len(tables)
         return actions
 
     def velocity(self, actions, kv, length, table):
@@ -205,16 +206,8 @@ class Pi05(nn.Module):
 
         The chunk's own keys are written behind the prefix, so `kv` needs H positions more.
         """
-        return self._velocity(actions, kv, length, self.turn(length, length + len(actions)), table)
-
-    def _velocity(self, actions, kv, start, turn, table, bias=None):
-        stop = start + len(actions)
-
-        def over_prefix_and_chunk(i, q, k, v):
-            kv[i, 0, start:stop], kv[i, 1, start:stop] = k, v
-            return attend(q, kv[i, 0, :stop], kv[i, 1, :stop], bias)
-
-        return self.expert.velocity(actions, turn, over_prefix_and_chunk, table)
+        turn = self.turn(length, length + len(actions))
+        return self.expert.velocity(actions, turn, ChunkKeys(kv, length, len(actions)).attend, table)
 
     def free_velocity(self, actions, kv, length, table):
         """The same as `velocity`, without a change of `kv`, and differentiable in `actions`."""
@@ -238,12 +231,13 @@ class Pi05(nn.Module):
         `guidance` is an engine.guidance.Guidance or Frozen, which continue actions already under way.
         """
         actions, dt = noise, -1.0 / len(tables)
+        turn, keys = self.turn(length, length + len(noise)), ChunkKeys(kv, length, len(noise))
         for step, table in enumerate(tables):
             if guidance is None:
-                velocity = self.velocity(actions, kv, length, table)
+                velocity = self.expert.velocity(actions, turn, keys.attend, table)
             else:
                 velocity = guidance.velocity(
-                    actions, 1.0 + step * dt, lambda x: self.velocity(x, kv, length, table),
+                    actions, 1.0 + step * dt, lambda x: self.expert.velocity(x, turn, keys.attend, table),
                     lambda x: self.free_velocity(x, kv, length, table),
                     lambda x, times: self.velocity_by_row(x, kv, length, times))
             actions = actions + dt * velocity

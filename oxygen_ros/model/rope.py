@@ -5,7 +5,12 @@ import torch
 
 
 class Turn(NamedTuple):
-    """The rotation of some rows; `start` is the first position where they follow each other, else None."""
+    """
+    What `rotate` does to some rows: `cos, sin [..., heads + 2, D]` of queries, key and value.
+
+    Queries are turned and scaled by D^-1/2, the key is turned, the value is left as it is, so that all three go through
+    one pass. `start` is the first position where the rows follow each other, else None.
+    """
 
     cos: torch.Tensor
     sin: torch.Tensor
@@ -19,13 +24,20 @@ def frequencies(head_dim, theta, device=None):
 
 
 def rotation(positions, steps):
-    """`(cos, sin)` for positions [...], each float32 [..., 1, D / 2]: the middle axis is the head."""
+    """`(cos, sin)` for positions [...], each float32 [..., 1, D]: the middle axis is the head; sin with its sign."""
     angle = positions[..., None, None].float() * steps
-    return angle.cos(), angle.sin()
+    cos, sin = angle.cos(), angle.sin()
+    return torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)
 
 
-def rotate(x, turn):
-    """Rotate x [..., heads, D] by `turn` in float32 (as the JAX code does) and give back x's type."""
-    cos, sin = turn[:2]
-    a, b = x.chunk(2, -1)
-    return torch.cat((a * cos - b * sin, b * cos + a * sin), -1).to(x.dtype)
+def turn_of(cos, sin, heads, start=None):
+    """The Turn of rows whose `rotation` this is."""
+    scale, many = cos.shape[-1] ** -0.5, (*cos.shape[:-2], heads, cos.shape[-1])
+    return Turn(torch.cat(((cos * scale).expand(many), cos, torch.ones_like(cos)), -2),
+                torch.cat(((sin * scale).expand(many), sin, torch.zeros_like(sin)), -2), start)
+
+
+def rotate(qkv, turn):
+    """`qkv [..., heads + 2, D]` turned in float32 (as the JAX code does), float32."""
+    wide = qkv.float()
+    return torch.addcmul(wide * turn.cos, wide.roll(wide.shape[-1] // 2, -1), turn.sin)
