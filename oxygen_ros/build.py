@@ -28,7 +28,7 @@ class EngineSettings:
     mode: str
     slots: int
     decode_rounds: int
-    ride: bool
+    ride: str
     draft_tokens: int
     deadline_s: float
     max_new_tokens: int

@@ -2,6 +2,8 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from oxygen_ros.engine.ride import Ride
+
 
 class Mode(str, Enum):
     """
@@ -28,9 +30,9 @@ class EngineConfig:
 
     `slots` is the most streams alive at once, `prefix_blocks` the most prefixes kept (0: one a slot and one for the
     frame at work). `max_prompt_tokens`, `max_suffix_tokens` and `max_new_tokens` bound what one prefix and one stream
-    may hold. `decode_rounds` is the number of decode rounds a frame in mode oxygen. `seed` and the frame id make the
-    action noise. With `eos` off
-    streams run to their length. `threads` is torch's thread count, 0 leaves it alone.
+    may hold. `decode_rounds` is the number of decode rounds a frame in mode oxygen, `ride` whether the first of them
+    rides in the prefill (True and False stand for on and off). `seed` and the frame id make the action noise. With
+    `eos` off streams run to their length. `threads` is torch's thread count, 0 leaves it alone.
     `pack` keeps the weights in the CPU kernel's own order where they are too many for its caches. `static`
     runs every stage in fixed shapes at fixed addresses, which CUDA graphs need; None: on a GPU only.
     """
@@ -42,7 +44,7 @@ class EngineConfig:
     max_suffix_tokens: int = 32
     max_new_tokens: int = 64
     decode_rounds: int = 1
-    ride: bool = False
+    ride: Ride = Ride.OFF
     draft_tokens: int = 0
     deadline_s: float = 0.0
     fold_times: bool = True
@@ -60,6 +62,8 @@ class EngineConfig:
     def __post_init__(self):
         object.__setattr__(self, 'mode', Mode(self.mode))
         object.__setattr__(self, 'on_full', OnFull(self.on_full))
+        ride = {True: Ride.ON, False: Ride.OFF}.get(self.ride, self.ride)
+        object.__setattr__(self, 'ride', Ride(ride))
         for name, least in (('slots', 1), ('prefix_blocks', 0), ('max_prompt_tokens', 1), ('max_suffix_tokens', 0),
                             ('max_new_tokens', 1), ('decode_rounds', 0), ('denoise_steps', 1), ('threads', 0),
                             ('draft_tokens', 0), ('deadline_s', 0)):

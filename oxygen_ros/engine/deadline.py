@@ -6,6 +6,11 @@ WINDOW = 200
 BUCKETS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
+def bucket(rows):
+    """The size that a round of `rows` is counted under."""
+    return next((size for size in BUCKETS if rows <= size), BUCKETS[-1])
+
+
 class DeadlineController:
     """
     Chunks are due every `period_s`; language gets what the action part of the next frame leaves of it.
@@ -18,13 +23,13 @@ class DeadlineController:
     def __init__(self, period_s, margin=0.05, quantile=0.99):
         self.period_s, self.margin, self.quantile = period_s, margin, quantile
         self.action_s = deque(maxlen=WINDOW)
-        self.round_s = {bucket: deque(maxlen=WINDOW) for bucket in BUCKETS}
+        self.round_s = {size: deque(maxlen=WINDOW) for size in BUCKETS}
 
     def saw_action(self, took_s):
         self.action_s.append(took_s)
 
     def saw_round(self, rows, took_s):
-        self.round_s[self._bucket(rows)].append(took_s)
+        self.round_s[bucket(rows)].append(took_s)
 
     def rows_that_fit(self, rows, since_chunk_s):
         """
@@ -39,22 +44,18 @@ class DeadlineController:
         free = self.period_s * (1 - self.margin) - since_chunk_s - self._high(self.action_s)
         if self._expected(rows) <= free:
             return rows
-        fitting = [bucket for bucket in BUCKETS if bucket < rows and self._expected(bucket) <= free]
+        fitting = [size for size in BUCKETS if size < rows and self._expected(size) <= free]
         return fitting[-1] if fitting else 0
-
-    @staticmethod
-    def _bucket(rows):
-        return next((bucket for bucket in BUCKETS if rows <= bucket), BUCKETS[-1])
 
     def _expected(self, rows):
         """Time of a round: as measured for its size, else scaled from the nearest measured one, else 0 to try it."""
-        wanted = self._bucket(rows)
+        wanted = bucket(rows)
         if self.round_s[wanted]:
             return self._high(self.round_s[wanted])
-        known = [bucket for bucket in BUCKETS if self.round_s[bucket]]
+        known = [size for size in BUCKETS if self.round_s[size]]
         if not known:
             return 0.0
-        nearest = min(known, key=lambda bucket: abs(math.log(bucket / wanted)))
+        nearest = min(known, key=lambda size: abs(math.log(size / wanted)))
         return self._high(self.round_s[nearest]) * max(1.0, wanted / nearest)
 
     def _high(self, times):

@@ -15,6 +15,7 @@ from oxygen_ros.engine.language import LanguageBatch, Source
 from oxygen_ros.engine.noise import action_noise
 from oxygen_ros.engine.report import FrameReport
 from oxygen_ros.engine.request import FinishReason
+from oxygen_ros.engine.ride import Ride, RideChoice
 from oxygen_ros.engine.stage_times import StageTimes
 from oxygen_ros.engine.static_paths import StaticPaths
 from oxygen_ros.engine.stream import Stream
@@ -40,7 +41,7 @@ class Engine:
                              f'{config.dtype} on {config.device}')
         self.model, self.processor, self.config, self.clock = model.eval(), processor, config, clock
         c = model.config
-        self.prefix_positions = 3 * c.image_tokens + config.max_prompt_tokens
+        self.prefix_positions = self._most_views() * c.image_tokens + config.max_prompt_tokens
         own = config.max_suffix_tokens + config.max_new_tokens
         if self.prefix_positions + max(own, c.horizon) > model.max_positions:
             raise ValueError(f'{self.prefix_positions} prefix and {max(own, c.horizon)} further positions are more '
@@ -59,6 +60,7 @@ class Engine:
         self._counters = Counters(slots_total=config.slots, blocks_total=blocks, pool_bytes=self.pool.bytes)
         self.language = LanguageBatch(model, self.pool, processor, config, self._counters)
         self.deadline = DeadlineController(config.deadline_s)
+        self.ride_choice = RideChoice()
         self.static = None  # StaticPaths, made in warm_up
         self.chunk_left_s = None  # when the last chunk left, on the engine's clock
         self._next_request, self._next_frame = 1, 0
@@ -167,9 +169,12 @@ class Engine:
         finally:
             self.pool.release_block(block)
         if self.config.mode is Mode.OXYGEN:
-            self._decode(self.config.decode_rounds - (self.config.ride and self.config.decode_rounds > 0), on_token)
+            used = riders is not None or self.config.ride is Ride.ON
+            self._decode(max(0, self.config.decode_rounds - used), on_token)
         self.language.flush(on_token)
         end = times.mark('end')
+        rode = 0 if riders is None else len(riders[0])
+        self.ride_choice.saw_prefill(len(images), rode, times.ms('converted', 'filled'))
         return FrameReport(
             frame_id, frame_ms=(end - start) * 1e3, inputs_ms=times.ms('start', 'converted'),
             vision_ms=times.ms('converted', 'seen'), prefill_ms=times.ms('seen', 'filled'),
@@ -206,6 +211,10 @@ class Engine:
         self.reset()
         self.prefill_counter.close()
 
+    def _most_views(self):
+        """The most pictures that an observation of this robot has."""
+        return len(getattr(self.processor.profile, 'views', (0, 0, 0)))
+
     def _to_device(self, inputs):
         device = self.model.device
         return (to_device(torch.as_tensor(inputs.images, dtype=torch.float32), device),
@@ -219,7 +228,7 @@ class Engine:
 
     def _prefill(self, images, image_tokens, prompt, block):
         """Fill the block -> the last row's hidden `[1, W]`, and what the riding round needs or None."""
-        streams = list(self.streams.values()) if self.config.ride and self.config.decode_rounds else []
+        streams = list(self.streams.values()) if self._rides(len(images)) else []
         append, drafts, extent = self.language.prepare(streams) if streams else (None, None, None)
         if self.static is not None and (append is None or extent is not None):
             run = self.static.prefills[len(images), self.static.bucket(len(prompt)), extent]
@@ -236,6 +245,14 @@ class Engine:
         own = len(hidden) - len(append.tokens)
         return hidden[own - 1:own], (streams, drafts, self.model.logits(hidden[own:][append.wanted]))
 
+    def _rides(self, views):
+        """Whether the live streams' first round rides in the frame's prefill."""
+        if not self.config.decode_rounds or not self.streams or self.config.mode is not Mode.OXYGEN:
+            return False
+        if self.config.ride is Ride.AUTO:
+            return self.ride_choice.rides(views, len(self.streams))
+        return self.config.ride is Ride.ON
+
     def _denoise(self, observation, frame_id, block, views, words):
         c, kv = self.model.config, self.pool.block(block)
         length = views * c.image_tokens + words
@@ -251,11 +268,9 @@ class Engine:
 
     def _make_static(self):
         """Prepare (on a GPU: capture) every stage in fixed shapes; nothing is captured afterwards."""
-        profile = self.processor.profile
-        most = len(getattr(profile, 'views', (0, 0, 0)))
-        least = len(getattr(profile, 'required_views', (0,)))
+        least = len(getattr(self.processor.profile, 'required_views', (0,)))
         self.static = self.language.static = StaticPaths(self.model, self.pool, self.mask, self.tables, self.config,
-                                                         range(max(1, least), most + 1))
+                                                         range(max(1, least), self._most_views() + 1))
         self._counters.captures = self.static.captures
 
     def _admit_subtask(self, request_id, request, source, observation, images, image_tokens, on_token):
@@ -296,4 +311,6 @@ class Engine:
             if not fitting:
                 break
             rows = self.language.round(self.language.choose(fitting), on_token)
-            self.deadline.saw_round(rows, self.clock() - began)
+            took = self.clock() - began
+            self.deadline.saw_round(rows, took)
+            self.ride_choice.saw_round(rows, took * 1e3)

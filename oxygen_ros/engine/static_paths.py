@@ -3,6 +3,7 @@ import torch
 
 from oxygen_ros.engine.append import Append, Extent
 from oxygen_ros.engine.replay import Replay
+from oxygen_ros.engine.ride import Ride
 
 
 class Prefill:
@@ -116,7 +117,7 @@ class StaticPaths:
             for words in self.words:
                 positions = views * model.config.image_tokens + words
                 self.denoises[views, words] = Denoise(model, pool, positions, tables, graph_pool)
-                for extent in (None, *(self.extents if config.ride else ())):
+                for extent in (None, *(self.extents if config.ride is not Ride.OFF else ())):
                     self.prefills[views, words, extent] = Prefill(model, pool, mask, views, words, extent, graph_pool)
 
     @property

@@ -100,6 +100,18 @@ def test_streams_of_one_frame_store_their_prefix_once():
     assert made.counters.slots_used == 3
 
 
+def test_a_block_holds_as_many_pictures_as_the_robot_has():
+    processor = TinyProcessor()
+    processor.profile.views = ('base_0_rgb', 'left_wrist_0_rgb')
+    two, three = engine(processor), engine()
+    assert three.prefix_positions - two.prefix_positions == two.model.config.image_tokens
+    assert two.pool.bytes < three.pool.bytes
+    wanted, got = Log(), Log()
+    for made, log in ((three, wanted), (two, got)):
+        made.run_frame(observation(1), [ask(3)], log.chunk, log.token)
+    assert np.array_equal(wanted.chunks[0].data, got.chunks[0].data) and got.tokens(1) == wanted.tokens(1)
+
+
 def test_end_of_sequence_ends_a_stream_and_is_not_text():
     seen = observation(5)
     wanted, _ = oracle(seen, ask(12), 12)
