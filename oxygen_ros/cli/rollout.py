@@ -39,7 +39,7 @@ def add_arguments(parser):
     parser.add_argument('--load', type=int, metavar='N',
                         help='no episodes: oxygen beside isolated in wall time, a text of N tokens every frame')
     parser.add_argument('--seconds', type=float, default=60.0, help='of --load, a mode (default %(default)s)')
-    parser.add_argument('--camera-hz', type=float, default=30.0, help='of --load (default %(default)s)')
+    parser.add_argument('--camera-hz', type=float, default=60.0, help='of --load (default %(default)s)')
     parser.add_argument('--movie', type=Path, metavar='GIF', help='the first episodes with the text over them')
     parser.add_argument('--movie-episodes', type=int, default=6, help='in the GIF (default %(default)s)')
 

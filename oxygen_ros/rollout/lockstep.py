@@ -11,7 +11,7 @@ from oxygen_ros.rollout.node_process import Lifecycle, NodeProcess
 from oxygen_ros.rollout.pilot import BLEND_S, DECODE_ROUNDS, MAX_AGE_S, MAX_TOKENS, RAMP_S, SLOTS
 from oxygen_ros.sim.joints import JOINTS
 
-ANSWER_S = 60.0  # wall time in which the node must do what is waited for
+ANSWER_S = 120.0  # wall time in which the node must do what is waited for
 AGAIN_S = 0.5    # wall time after which a message without an effect is published again: best effort may lose one
 
 

@@ -117,4 +117,5 @@ def play(settings, count, log_file=None, movie=None, movie_episodes=0):
 def figures(settings, episodes):
     """The JSON table of a run."""
     return {**summary(episodes, settings.seed, settings.mode), 'topics': settings.topics or None,
-            'drafting': settings.drafting, 'frame_s': settings.frame_s, 'delay_s': settings.delay_s}
+            'drafting': settings.drafting, 'frame_s': None if settings.topics == 'wall' else settings.frame_s,
+            'delay_s': settings.delay_s, 'weights': settings.table()['weights']}

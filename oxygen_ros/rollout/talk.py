@@ -45,9 +45,11 @@ class Talk:
         return asked
 
     def hear(self, event):
-        """Take a TokenEvent; those of frames that were not expected are of no interest."""
+        """Take a TokenEvent; subtasks of frames that were not expected are of no interest."""
         key = event.stamp_ns, event.task == 'question'
         if key not in self.awaited:
+            if key[1]:
+                raise RuntimeError(f'a question was answered from the picture of {event.stamp_ns} ns, not from its own')
             return
         awaited = self.awaited[key]
         awaited.text += event.text

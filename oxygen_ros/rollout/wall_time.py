@@ -16,7 +16,7 @@ from oxygen_ros.sim.kinematics import ArmKinematics
 from oxygen_ros.sim.questions import appears_at, ask, Facts, kind_of, place_of, right
 from oxygen_ros.sim.start import draw_start
 
-READY_S = 60.0
+READY_S = 120.0
 AGAIN_S = 0.5   # the instruction is said again until there is a chunk
 HISTORY = 600  # moments of the scene kept to hold texts against what their picture showed
 
@@ -125,7 +125,7 @@ class WallTimeLoop:
             self._process.check()
             time.sleep(0.02)
         lasted = time.monotonic() - began
-        commands, made = list(self._commands), self._chunks
+        times_s, commands, made = [at for at, _ in self._commands], [c for _, c in self._commands], self._chunks
         deadline = time.monotonic() + 2.0
         while sum(task != 'subtask' for task, *_ in self._finished) < len(asked) and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -143,9 +143,10 @@ class WallTimeLoop:
                 answers.append((kind_of(question)[0], right(question, said, facts)))
         # A question that was never answered is not a right answer.
         answers += [(kind_of(question)[0], False) for question in asked]
-        return Episode.of(np.array(commands), len(commands) / lasted, seed=seed, kind=goal.kind,
-                          success=watcher.success_at is not None, sim_s=lasted, commanded_s=lasted, chunks=made,
-                          wrong_goal=watcher.wrong, answers=tuple(answers), place_errors_mm=tuple(places))
+        period_s = (times_s[-1] - times_s[0]) / (len(times_s) - 1) if len(times_s) > 1 else lasted
+        return Episode.of(np.array(commands), 1 / period_s, seed=seed, kind=goal.kind,
+                          success=watcher.success_at is not None, sim_s=lasted, commanded_s=len(commands) * period_s,
+                          chunks=made, wrong_goal=watcher.wrong, answers=tuple(answers), place_errors_mm=tuple(places))
 
     @property
     def returncode(self):
@@ -185,7 +186,7 @@ class WallTimeLoop:
             time.sleep(0.02)
 
     def _on_command(self, message):
-        self._commands.append(np.array(message.data))
+        self._commands.append((time.monotonic(), np.array(message.data)))
 
     def _on_chunk(self, _):
         self._chunks += 1
