@@ -94,7 +94,6 @@ def test_deadline_suite_counts_misses_and_refusals(tmp_path):
         frames = 8 + 10  # each of ten parts begins with a frame that is not judged
         assert run['streams_started'] + run['streams_refused'] == run['requests_per_frame'] * frames
         assert 0 <= run['misses'] <= 8
-    assert result['runs'][3]['streams_refused'] > 0
     assert [one['tokens_per_answer'] for one in result['isolated']] == [5, 200]
     assert result['isolated'][1]['action_hz'] < result['isolated'][0]['action_hz']
     assert len(table.deadline(result, result).splitlines()) == 2 + 2 * 7
