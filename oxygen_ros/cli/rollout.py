@@ -28,7 +28,7 @@ def add_arguments(parser):
     parser.add_argument('--longest-s', type=float, default=6.0, help='of an episode (default %(default)s s)')
     parser.add_argument('--questions', type=int, default=2, help='asked an episode (default %(default)s)')
     parser.add_argument('--swap-colour', action='store_true',
-                        help='say another colour than is judged: success must fall')
+                        help='say another colour than is judged: success must fall; without home, which has none')
     parser.add_argument('--threads', type=int, default=1, help='of torch, in one process (default %(default)s)')
     parser.add_argument('--log', type=Path, metavar='FOLDER',
                         help='keep finished episodes there; a run that was stopped goes on with the same command')
@@ -46,7 +46,9 @@ def add_arguments(parser):
 
 def settings_of(arguments, mode, delay_s):
     from oxygen_ros.rollout.run import Settings
-    more = {'kinds': tuple(arguments.kinds)} if arguments.kinds else {}
+    from oxygen_ros.sim.instructions import KINDS
+    kinds = arguments.kinds or [kind for kind in KINDS if not (arguments.swap_colour and kind == 'home')]
+    more = {'kinds': tuple(kinds)}
     if arguments.weights:
         more['weights'] = arguments.weights
     return Settings(mode, arguments.seed, arguments.topics, arguments.drafting, arguments.frame_s, delay_s,

@@ -1,4 +1,5 @@
 """Many episodes, kept in a log, and the verb that plays them."""
+import argparse
 import json
 from types import SimpleNamespace
 
@@ -6,11 +7,13 @@ import numpy as np
 import pytest
 
 from oxygen_ros.__main__ import main
+from oxygen_ros.cli import rollout as cli
 from oxygen_ros.rollout import run as run_module
 from oxygen_ros.rollout.log import EpisodeLog
 from oxygen_ros.rollout.policy import WEIGHTS
 from oxygen_ros.rollout.run import play, Settings
 from oxygen_ros.rollout.scores import Episode
+from oxygen_ros.sim.instructions import KINDS
 
 pytestmark = pytest.mark.skipif(not WEIGHTS.is_file(), reason='needs the trained weights')
 
@@ -108,3 +111,11 @@ def test_two_modes_are_compared_at_their_measured_delays(loop, tmp_path, capsys)
 def test_the_verb_says_in_a_sentence_what_does_not_go_together(arguments, sentence, capsys):
     assert main(['rollout', '--episodes', '1', *arguments]) == 1
     assert sentence in capsys.readouterr().err
+
+
+def test_a_swapped_colour_is_asked_only_of_goals_that_have_one():
+    parser = argparse.ArgumentParser()
+    cli.add_arguments(parser)
+    for words, kinds in ((['--swap-colour'], ('pick', 'touch', 'push_front', 'push_back')), ([], KINDS),
+                         (['--swap-colour', '--kinds', 'pick'], ('pick',))):
+        assert cli.settings_of(parser.parse_args(words), 'oxygen', 0.0).kinds == kinds
