@@ -11,6 +11,7 @@ import numpy as np
 import yaml
 
 SILENCE_S = 0.25  # a longer gap ends a run of commands; the next one starts from where the robot stands
+MEASURED_S = 0.5  # an older measured position says nothing of where the robot stands: it may have been started anew
 STILL = 1e-6      # rad or m between two commands that counts as no motion
 
 
@@ -57,6 +58,7 @@ class Verdict:
     commanding_share: float
     ticks_lost: int
     tick_late_ms_p99: float
+    starts_unseen: int = 0  # commands after silence while the recorder did not see where the robot stood
 
     @property
     def unsafe_commands(self):
@@ -128,17 +130,18 @@ def judge(record, phases, allowed, rate_hz, begin_ns, end_ns):
 
     calm = calm_times(phases, begin_ns, end_ns)
     lost, late, share = punctuality(sent, calm, period_ns)
-    return Verdict(unsafe, examples, share, lost, late)
+    return Verdict(unsafe, examples, share, lost, late, int((starts & np.isnan(gap).any(axis=1)).sum()))
 
 
 def positions_at(record, joints, times_ns):
-    """Measured positions [n, J] of the robot at the given times; NaN where none is known."""
+    """Measured positions [n, J] of the robot at the given times; NaN where none is known that is new enough."""
     names = list(record['joints'])
     if not len(record['measured']) or not set(joints) <= set(names):
         return np.full((len(times_ns), len(joints)), np.nan)
     measured = record['measured'][:, [names.index(joint) for joint in joints]]
     row = np.searchsorted(record['measured_ns'], times_ns) - 1
-    return np.where(row[:, None] >= 0, measured[np.maximum(row, 0)], np.nan)
+    known = (row >= 0) & (times_ns - record['measured_ns'][np.maximum(row, 0)] <= MEASURED_S * 1e9)
+    return np.where(known[:, None], measured[np.maximum(row, 0)], np.nan)
 
 
 def calm_times(phases, begin_ns, end_ns):

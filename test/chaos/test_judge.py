@@ -20,10 +20,11 @@ def record(path, sent_ns=None, measured=None, lengths=None):
     path = np.asarray(path, float)
     n = len(path)
     sent = np.round(np.arange(n) / RATE * 1e9).astype(np.int64) if sent_ns is None else np.asarray(sent_ns, np.int64)
-    measured = path[:1] if measured is None else np.asarray([measured], float)
+    seen = np.arange(-S, sent.max(initial=0) + S, S // 10)
+    measured = np.tile(path[0] if measured is None else np.asarray(measured, float), (len(seen), 1))
     return {'commands': path, 'lengths': np.full(n, path.shape[1]) if lengths is None else np.asarray(lengths),
             'sent_ns': sent, 'received_ns': sent, 'joints': np.array(JOINTS), 'measured': measured,
-            'measured_ns': np.array([-S], np.int64), 'status_ns': np.zeros(0, np.int64), 'status': np.zeros(0, int),
+            'measured_ns': seen, 'status_ns': np.zeros(0, np.int64), 'status': np.zeros(0, int),
             'ticks_lost': np.zeros(0, np.int64)}
 
 
@@ -102,8 +103,20 @@ def test_after_silence_a_command_must_begin_where_the_robot_stands():
     assert found(away) == {'start': 1}
     on = record(np.where(np.arange(100)[:, None] < 50, 0.0, [[0.003, 0.0]]), sent, measured=[0.3, 0.0])
     assert found(on) == {'start': 1}  # the first command of all; the later run goes on from what was in force
-    away['measured'], away['measured_ns'] = np.array([[0.0, 0.0], [0.19, 0.0]]), np.array([-S, 2 * S])
+    away['measured'], away['measured_ns'] = np.array([[0.0, 0.0], [0.19, 0.0]]), np.array([-S // 5, 29 * S // 10])
     assert found(away) == {}
+
+
+def test_a_start_is_not_judged_by_where_the_robot_stood_long_before():
+    """As when it was killed and started again, and the recorder does not hear it yet."""
+    sent = np.round(np.arange(100) / RATE * 1e9).astype(np.int64)
+    sent[50:] += 2 * S
+    path = np.zeros((100, 2))
+    path[50:, 0] = 0.2
+    away = record(path, sent)
+    away['measured'], away['measured_ns'] = np.zeros((2, 2)), np.array([-S // 5, S])
+    verdict = judge(away, [], ALLOWED, RATE, 0, 4 * S)
+    assert not verdict.unsafe and verdict.starts_unseen == 1
 
 
 def test_a_message_of_another_length_is_unsafe():
