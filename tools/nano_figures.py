@@ -13,13 +13,17 @@ import subprocess
 import sys
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / 'tools'))
+
+from tables import rewrite  # noqa: E402
+
 FOLDER = ROOT / 'docs' / 'nano'
 WEIGHTS = ROOT / 'oxygen_ros' / 'model' / 'nano.safetensors'
 LOGS = ROOT / 'build' / 'rollouts'  # finished episodes, so that what was stopped goes on
 
 # step: (file, the command's arguments); `load` comes before `delayed`, which reads its file.
 STEPS = {
-    'load': ('load.json', '--load 30 --seconds 60'),
+    'load': ('load.json', '--load 30 --seconds 40'),
     'wall': ('wall_time.json', '--topics wall --episodes 15 --seed 13'),
     'topics': ('lockstep.json', '--topics --episodes 50 --seed 60'),
     'swapped': ('swapped_colour.json', '--swap-colour --kinds pick touch push_front push_back --episodes 32 --seed 40'),
@@ -122,12 +126,6 @@ def load():
 TABLES = {'runs': runs, 'kinds': kinds, 'pairs': pairs, 'load': load}
 
 
-def block(text, name):
-    """The slice of `text` between a table's marks."""
-    begin, end = f'<!-- begin {name} -->\n', f'<!-- end {name} -->'
-    return slice(text.index(begin) + len(begin), text.index(end))
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.strip().partition('\n')[0])
     parser.add_argument('steps', nargs='*', metavar='STEP', help=f'all, or of: {", ".join(STEPS)}')
@@ -139,12 +137,7 @@ def main():
         line = command(step)
         print(' '.join(['python', *line[1:]]), flush=True)
         subprocess.run(line, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    page = FOLDER / 'README.md'
-    text = page.read_text()
-    for name, table in TABLES.items():
-        place = block(text, name)
-        text = text[:place.start] + table() + text[place.stop:]
-    page.write_text(text)
+    rewrite(FOLDER / 'README.md', TABLES)
 
 
 if __name__ == '__main__':

@@ -10,12 +10,13 @@ import re
 import sys
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = str(ROOT), str(ROOT / 'tools')
 
 from oxygen_ros.bench import table as bench_table  # noqa: E402
 from oxygen_ros.chaos import faults  # noqa: E402
 from oxygen_ros.params import TABLE  # noqa: E402
 from oxygen_ros.sim.parameters import TABLE as SIM_TABLE  # noqa: E402
+from tables import rewrite  # noqa: E402
 
 CHANGE = {'live': 'any time', 'configure': 'at configure', 'start': 'at start'}
 
@@ -90,22 +91,5 @@ TABLES = {'parameters': parameters, 'messages': messages, 'sim parameters': sim_
           'benchmark memory': lambda: measured(bench_table.memory, 'memory-mini-bfloat16', 'memory-pi05-bfloat16')}
 
 
-def block(text, name):
-    """The part of `text` between the markers of `name` as a slice; ValueError where they are missing."""
-    found = re.search(rf'<!-- begin {name} -->\n(.*?\n?)<!-- end {name} -->', text, re.DOTALL)
-    if not found:
-        raise ValueError(f'README.md has no block {name}')
-    return slice(*found.span(1))
-
-
-def main():
-    path = ROOT / 'README.md'
-    text = path.read_text()
-    for name, table in TABLES.items():
-        place = block(text, name)
-        text = text[:place.start] + table() + text[place.stop:]
-    path.write_text(text)
-
-
 if __name__ == '__main__':
-    main()
+    rewrite(ROOT / 'README.md', TABLES)

@@ -89,8 +89,12 @@ def two_modes(arguments):
         raise ValueError('--compare takes two different modes, one or two delays, and no --movie')
     delays = [arguments.delay_s[0], arguments.delay_s[-1]]
     if arguments.measured:
-        table = json.loads(arguments.measured.read_text())
-        delays = [delay_s(table, mode) for mode in modes]
+        try:
+            table = json.loads(arguments.measured.read_text())
+            delays = [delay_s(table, mode) for mode in modes]
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            raise ValueError(f'{arguments.measured} does not hold the figures of both modes under load ({error}): '
+                             'write it with --load 30 --json FILE') from None
     runs, played = {}, []
     for mode, delay in zip(modes, delays):
         settings = settings_of(arguments, mode, delay)

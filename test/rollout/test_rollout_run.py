@@ -119,3 +119,13 @@ def test_a_swapped_colour_is_asked_only_of_goals_that_have_one():
     for words, kinds in ((['--swap-colour'], ('pick', 'touch', 'push_front', 'push_back')), ([], KINDS),
                          (['--swap-colour', '--kinds', 'pick'], ('pick',))):
         assert cli.settings_of(parser.parse_args(words), 'oxygen', 0.0).kinds == kinds
+
+
+@pytest.mark.parametrize('held', [None, 'no JSON', '[]', '{"modes": {"oxygen": {}}}', '{"modes": {"oxygen": 1}}'])
+def test_figures_under_load_that_are_none_are_told(held, tmp_path, capsys):
+    path = tmp_path / 'load.json'
+    if held is not None:
+        path.write_text(held)
+    assert main(['rollout', '--compare', 'oxygen', 'isolated', '--measured', str(path)]) == 1
+    said = capsys.readouterr().err
+    assert str(path) in said and '--load' in said
