@@ -75,7 +75,8 @@ def deadline(*results):
         rows.append([model, 'actions only', *_interval(result['action_only'], frames), '', '', ''])
         for one in result['runs']:
             of = ''
-            if one['tokens_per_answer'] > 30:  # short answers do not fill the batch
+            # Short answers do not fill the batch; where the action part left no time, there is no limit to reach.
+            if one['tokens_per_answer'] > 30 and one['limit_tokens_per_s'] > 0:
                 of = f'{one["tokens_per_s"] / one["limit_tokens_per_s"]:.0%}'
             kind = f'{one["requests_per_frame"]} a frame, N = {one["tokens_per_answer"]}'
             refused = f'{one["streams_refused"]} of {one["streams_refused"] + one["streams_started"]}'

@@ -96,6 +96,7 @@ def test_deadline_suite_counts_misses_and_refusals(tmp_path):
         assert 0 <= run['misses'] <= 8
     assert [one['tokens_per_answer'] for one in result['isolated']] == [5, 200]
     assert result['isolated'][1]['action_hz'] < result['isolated'][0]['action_hz']
+    result['runs'][1]['limit_tokens_per_s'] = 0.0  # as on a busy machine, where language found no time
     assert len(table.deadline(result, result).splitlines()) == 2 + 2 * 7
 
 
