@@ -12,6 +12,8 @@ import yaml
 
 SILENCE_S = 0.25  # a longer gap ends a run of commands; the next one starts from where the robot stands
 MEASURED_S = 0.5  # an older measured position says nothing of where the robot stands: it may have been started anew
+SEEN_AFTER_S = 1.0  # then the first one after the command tells, less what the robot can have moved until then
+BLIND = ('robot_killed',)  # only during these may a run of commands begin while nothing tells where the robot stands
 STILL = 1e-6      # rad or m between two commands that counts as no motion
 
 
@@ -58,7 +60,7 @@ class Verdict:
     commanding_share: float
     ticks_lost: int
     tick_late_ms_p99: float
-    starts_unseen: int = 0  # commands after silence while the recorder did not see where the robot stood
+    starts_unseen: int = 0  # runs of commands that began, during a fault of BLIND, where no position could be compared
 
     @property
     def unsafe_commands(self):
@@ -95,7 +97,7 @@ def judge(record, phases, allowed, rate_hz, begin_ns, end_ns):
         return allowed.joints[int(np.nanargmax(excess))]
 
     # Where the robot itself stands outside its range, a command may begin there.
-    measured = positions_at(record, allowed.joints, sent)
+    measured = position_before(record, allowed.joints, sent)
     stands = np.nan_to_num(np.maximum(allowed.lower - measured, measured - allowed.upper), nan=0.0)
     most_outside = slack * span + np.where(stands > 0, stands + allowed.start_gap, 0.0)
     note('position', finite & (outside > most_outside).any(axis=1),
@@ -115,12 +117,23 @@ def judge(record, phases, allowed, rate_hz, begin_ns, end_ns):
          lambda i: f'{joint(np.abs(change[i - 2]) / most)} changed its step by {np.abs(change[i - 2]).max():.4g}')
 
     starts = np.append(True, ~follows) if len(commands) else np.zeros(0, bool)
-    gap = np.abs(commands - measured)
+    after, wait_s = position_after(record, allowed.joints, sent)
+    unseen = np.isnan(measured)
+    gap = np.abs(commands - np.where(unseen, after, measured))
+    reach = allowed.start_gap + allowed.velocity * period_ns / 1e9 + np.where(
+        unseen, allowed.velocity * wait_s[:, None], 0.0)
     # A run may also go on from the command that was in force all the time, and as from rest.
     rest = allowed.acceleration * (1 + slack) * (period_ns / 1e9) ** 2 + STILL
     continues = np.append(False, (np.abs(steps) <= rest).all(axis=1))
-    bad = starts & ~continues & (gap > allowed.start_gap + allowed.velocity * period_ns / 1e9).any(axis=1)
-    note('start', bad, lambda i: f'{joint(gap[i] / allowed.start_gap)} began {gap[i].max():.4g} from where it stood')
+    note('start', starts & ~continues & (gap > reach).any(axis=1),
+         lambda i: f'{joint(gap[i] / allowed.start_gap)} began {np.nanmax(gap[i]):.4g} from where it stood')
+    blind = starts & ~continues & np.isnan(gap).any(axis=1)
+    excused = np.zeros(len(sent), bool)
+    for phase in phases:
+        if phase.kind in BLIND:
+            until = phase.recovered_ns if phase.recovered_ns is not None else phase.end_ns
+            excused |= (sent >= phase.start_ns) & (sent <= until)
+    note('start_unseen', blind & ~excused, lambda i: 'began while nothing told where the robot stood')
 
     moving = np.append(False, (np.abs(steps) > STILL).any(axis=1))
     for phase in phases:
@@ -130,18 +143,39 @@ def judge(record, phases, allowed, rate_hz, begin_ns, end_ns):
 
     calm = calm_times(phases, begin_ns, end_ns)
     lost, late, share = punctuality(sent, calm, period_ns)
-    return Verdict(unsafe, examples, share, lost, late, int((starts & np.isnan(gap).any(axis=1)).sum()))
+    return Verdict(unsafe, examples, share, lost, late, int((blind & excused).sum()))
 
 
-def positions_at(record, joints, times_ns):
-    """Measured positions [n, J] of the robot at the given times; NaN where none is known that is new enough."""
+def measurements(record, joints):
+    """(positions [m, J] of these joints, their times [m] in ns); none where the robot did not name them all."""
     names = list(record['joints'])
-    if not len(record['measured']) or not set(joints) <= set(names):
-        return np.full((len(times_ns), len(joints)), np.nan)
-    measured = record['measured'][:, [names.index(joint) for joint in joints]]
-    row = np.searchsorted(record['measured_ns'], times_ns) - 1
-    known = (row >= 0) & (times_ns - record['measured_ns'][np.maximum(row, 0)] <= MEASURED_S * 1e9)
-    return np.where(known[:, None], measured[np.maximum(row, 0)], np.nan)
+    if not set(joints) <= set(names):
+        return np.zeros((0, len(joints))), np.zeros(0, np.int64)
+    return record['measured'][:, [names.index(joint) for joint in joints]], record['measured_ns']
+
+
+def position_before(record, joints, times_ns):
+    """Last position [n, J] measured before the given times; NaN where none is new enough."""
+    measured, at_ns = measurements(record, joints)
+    row = np.searchsorted(at_ns, times_ns) - 1
+    return picked(measured, row, [i >= 0 and now - at_ns[i] <= MEASURED_S * 1e9 for i, now in zip(row, times_ns)])
+
+
+def position_after(record, joints, times_ns):
+    """(first position [n, J] measured after the given times, s until then [n]); NaN and 0 where that is too late."""
+    measured, at_ns = measurements(record, joints)
+    row = np.searchsorted(at_ns, times_ns)
+    wait_s = np.array([(at_ns[i] - now) / 1e9 if i < len(at_ns) else np.inf for i, now in zip(row, times_ns)])
+    known = wait_s <= SEEN_AFTER_S
+    return picked(measured, row, known), np.where(known, wait_s, 0.0)
+
+
+def picked(rows, index, known):
+    """`rows[index]` where known, else NaN."""
+    picked = np.full((len(index), rows.shape[1]), np.nan)
+    known = np.asarray(known, bool)
+    picked[known] = rows[index[known]]
+    return picked
 
 
 def calm_times(phases, begin_ns, end_ns):

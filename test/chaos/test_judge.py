@@ -107,16 +107,31 @@ def test_after_silence_a_command_must_begin_where_the_robot_stands():
     assert found(away) == {}
 
 
-def test_a_start_is_not_judged_by_where_the_robot_stood_long_before():
-    """As when it was killed and started again, and the recorder does not hear it yet."""
+def killed_and_started(measured, measured_ns):
+    """A run that ends at 0 and one that begins at 0.2, 2 s later, with the positions that were heard."""
     sent = np.round(np.arange(100) / RATE * 1e9).astype(np.int64)
     sent[50:] += 2 * S
     path = np.zeros((100, 2))
     path[50:, 0] = 0.2
     away = record(path, sent)
-    away['measured'], away['measured_ns'] = np.zeros((2, 2)), np.array([-S // 5, S])
-    verdict = judge(away, [], ALLOWED, RATE, 0, 4 * S)
+    away['measured'], away['measured_ns'] = np.array(measured, float).reshape(-1, 2), np.array(measured_ns, np.int64)
+    return away
+
+
+def test_a_start_is_not_judged_by_where_the_robot_stood_long_before():
+    """As when it was killed and started again; the first position after the command tells then."""
+    old = [[0.0, 0.0], [0.0, 0.0]], [-S // 5, S]
+    assert found(killed_and_started([*old[0], [0.19, 0.0]], [*old[1], 32 * S // 10])) == {}
+    assert found(killed_and_started([*old[0], [-0.9, 0.0]], [*old[1], 32 * S // 10])) == {'start': 1}
+
+
+def test_a_start_that_cannot_be_compared_is_unsafe_unless_the_robot_is_killed():
+    away = killed_and_started([[0.0, 0.0], [0.0, 0.0]], [-S // 5, S])
+    assert found(away) == {'start_unseen': 1}
+    killed = Phase('robot_killed', S, 2 * S, None, 7 * S // 2)
+    verdict = judge(away, [killed], ALLOWED, RATE, 0, 4 * S)
     assert not verdict.unsafe and verdict.starts_unseen == 1
+    assert found(away, [Phase('camera_killed', S, 2 * S, None, 7 * S // 2)]) == {'start_unseen': 1}
 
 
 def test_a_message_of_another_length_is_unsafe():
