@@ -8,6 +8,7 @@ from oxygen_ros.bench.limits import gemm_gflops, synchronise
 from oxygen_ros.bench.measure import Samples
 from oxygen_ros.bench.workload import observation
 from oxygen_ros.engine.append import Append
+from oxygen_ros.engine.language import best
 from oxygen_ros.engine.noise import action_noise
 from oxygen_ros.engine.stream import Stream
 
@@ -56,9 +57,9 @@ class Stages:
         extent = self.static.extent(streams, pending) if self.static is not None else None
         append = Append(self.pool, streams, pending, [1] * rows, extent)
         if extent is not None:
-            return self.static.rounds[extent](append)[:rows].argmax(-1).tolist()
+            return best(self.static.rounds[extent](append)[:rows]).tolist()
         hidden = self.model.extend(append.tokens, append.positions, append.attend)
-        return self.model.logits(hidden[append.wanted]).argmax(-1).tolist()
+        return best(self.model.logits(hidden[append.wanted])).tolist()
 
     def calls(self, rows):
         """`{stage: call}` for these numbers of decode rows; each call adds its time to `samples`."""

@@ -6,6 +6,8 @@ import torch
 from oxygen_ros.model.attention import MASKED, group_scores
 from oxygen_ros.model.transfer import to_device
 
+DENSE_SHARE = 0.8
+
 
 class Append:
     """
@@ -45,7 +47,8 @@ class Append:
             filled[group] += len(new)
             ends[i] = len(tokens)
         self.rows, widest, deepest = len(tokens), max(map(len, pending), default=0), max(filled)
-        self.keys, self.own = max(lengths, default=0), max(own, default=0)
+        self.keys = read(max(lengths, default=0), pool.prefix.shape[3], len(filled))
+        self.own = read(max(own, default=0), capacity, self.slots.stop - self.slots.start)
         wanted = [row for end, count in zip(ends, wanted_counts) for row in range(end - count, end)]
         if extent is not None:
             if self.rows > extent.rows or deepest > extent.per_block or widest > extent.per_slot:
@@ -91,6 +94,16 @@ class Append:
         out = self.by_block.sums(weights[..., :self.keys], values)
         out += self.by_slot.sums(weights[..., self.keys:], own_values)
         return out.view(rows, heads * dim)
+
+
+def read(needed, capacity, groups):
+    """
+    Positions to read of groups that hold `capacity` each: those needed, or all where they are most of them.
+
+    torch copies what several groups of a batched product hold when these do not lie close to each other; up to a
+    quarter more of positions that are hidden anyway costs less than that.
+    """
+    return capacity if groups > 1 and needed >= DENSE_SHARE * capacity else needed
 
 
 @dataclass(frozen=True)

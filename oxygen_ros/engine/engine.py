@@ -19,6 +19,7 @@ from oxygen_ros.engine.ride import Ride, RideChoice
 from oxygen_ros.engine.stage_times import StageTimes
 from oxygen_ros.engine.static_paths import StaticPaths
 from oxygen_ros.engine.stream import Stream
+from oxygen_ros.model.huge_pages import gather
 from oxygen_ros.model.time_condition import euler_times
 from oxygen_ros.model.transfer import to_device
 
@@ -53,6 +54,8 @@ class Engine:
                            model.device, spare_slot=config.in_fixed_shapes)
         rule = getattr(processor.profile, 'time_rule', 'lerobot')
         self.tables = model.prepare(config.denoise_steps, rule, config.pack and model.weight_bytes() >= PACK_FROM_BYTES)
+        if model.packed:
+            gather([*model.weights(), self.pool.prefix, self.pool.slots])
         self.times = euler_times(config.denoise_steps, rule).to(model.device)
         self.mask = processor.profile.prefix_mask
         self.prefill_counter = PrefillCounter(model)

@@ -94,11 +94,15 @@ class Pi05(nn.Module):
             self.packed = True
         return self.tables[steps, rule]
 
+    def weights(self):
+        """All weights held, packed or plain, each once."""
+        plain = {p.data_ptr(): p.detach() for p in self.parameters() if p.layout is torch.strided}
+        return [*plain.values(), *(layer.packed for layer in self.modules()
+                                   if isinstance(layer, Linear) and layer.packed is not None)]
+
     def weight_bytes(self):
         """Bytes of all weights held, packed or plain."""
-        held = {p.data_ptr(): p.numel() * p.element_size() for p in self.parameters() if p.layout is torch.strided}
-        packed = [layer.packed for layer in self.modules() if isinstance(layer, Linear) and layer.packed is not None]
-        return sum(held.values()) + sum(p.numel() * p.element_size() for p in packed)
+        return sum(p.numel() * p.element_size() for p in self.weights())
 
     def embed_images(self, images):
         """`images float32 [V, 3, S, S]` in [-1, 1], present views only -> `[V * N, W]`; one batch."""

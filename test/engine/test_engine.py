@@ -3,7 +3,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
+import torch
 
+from oxygen_ros.engine.language import best
 from oxygen_ros.engine.request import FinishReason
 from oxygen_ros.profile.profile import PrefixMask
 from tiny_engine import Log, TinyProcessor, ask, engine, observation, oracle
@@ -132,6 +134,26 @@ def test_full_slots_refuse_with_a_reason_or_drop_the_oldest():
     made, log = engine(slots=2, on_full='drop_oldest'), Log()
     report = made.run_frame(observation(1), [ask(9), ask(9), ask(9)], log.chunk, log.token)
     assert report.refused == () and log.end(1) == [FinishReason.DROPPED] and sorted(made.streams) == [2, 3]
+
+
+@pytest.mark.parametrize('share', [0.0, 2.0])
+def test_how_much_is_read_of_blocks_and_slots_changes_no_text(monkeypatch, share):
+    monkeypatch.setattr('oxygen_ros.engine.append.DENSE_SHARE', share)
+    made, log, asked = engine(slots=4, prefix_blocks=5), Log(), {}
+    for i, (text, views) in enumerate([('a', 2), ('abcdefgh', 1), ('abc', 2), ('b', 3)]):
+        seen, request = observation(i, text, views), ask(6 + i, suffix='xyz'[:i])
+        asked[made.run_frame(seen, [request], log.chunk, log.token).request_ids[0]] = seen, request
+    while made.streams:
+        made.run_frame(seen, [], log.chunk, log.token)
+    for request_id, (seen, request) in asked.items():
+        same_text(log.tokens(request_id), seen, request)
+        assert len(log.tokens(request_id)) == request.max_tokens
+
+
+def test_of_equally_good_tokens_the_first_is_said():
+    logits = torch.tensor([[1.0, 3.0, 3.0, 2.0], [5.0, 5.0, 5.0, 5.0]])
+    for dtype in (torch.float32, torch.bfloat16):
+        assert best(logits.to(dtype)).tolist() == [1, 0]
 
 
 def test_requests_larger_than_a_slot_are_refused_with_numbers():
