@@ -92,6 +92,8 @@ def _jpeg_size(data):
             continue
         if marker in _FRAME_MARKERS:
             return int.from_bytes(view[place + 5:place + 7], 'big'), int.from_bytes(view[place + 7:place + 9], 'big')
+        if marker == 0x00:
+            return None  # no marker: the decoder would read on behind it, and see another frame than this does
         if marker == 0xD8 or marker == 0x01 or 0xD0 <= marker <= 0xD7:
             place += 2
             continue
