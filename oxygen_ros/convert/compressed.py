@@ -49,7 +49,8 @@ def check(format_text, data):
     # A codec that is named wrongly is no danger: the decoder goes by the bytes.
     size = _jpeg_size(data) if codec == 'jpeg' else _png_size(data)
     if size is None:
-        raise ValueError(f'compressed image {format_text!r}: {len(data)} bytes of {codec} without a complete header')
+        lack = 'without a complete header' if codec == 'jpeg' else 'whose chunks are not all there'
+        raise ValueError(f'compressed image {format_text!r}: {len(data)} bytes of {codec} {lack}')
     return size
 
 
@@ -75,10 +76,19 @@ def decode(format_text, data):
 
 
 def _png_size(data):
-    head = bytes(memoryview(data)[:24])
-    if len(head) < 24 or head[12:16] != b'IHDR':
-        return None
-    return int.from_bytes(head[20:24], 'big'), int.from_bytes(head[16:20], 'big')
+    """(height, width), or None where a chunk reaches beyond the file: OpenCV takes as much memory as a chunk claims."""
+    view, place, size = memoryview(data), 8, None
+    while place + 12 <= len(view):  # length, name, data, checksum
+        length, name = int.from_bytes(view[place:place + 4], 'big'), bytes(view[place + 4:place + 8])
+        if size is None:
+            if name != b'IHDR' or length != 13:
+                return None
+            width, height = (int.from_bytes(view[at:at + 4], 'big') for at in (place + 8, place + 12))
+            size = height, width
+        place += 12 + length
+        if name == b'IEND' and place <= len(view):
+            return size
+    return None
 
 
 def _jpeg_size(data):

@@ -59,6 +59,15 @@ def test_a_second_picture_hidden_behind_any_jpeg_marker_is_not_what_is_decoded()
         assert sizes is None or sizes[0] == sizes[1], f'marker {marker:#x}'
 
 
+@pytest.mark.parametrize('name', [b'IDAT', b'IEND', b'tEXt', b'zTXt', b'iCCP', b'eXIf', b'PLTE', b'acTL', b'fdAT'])
+@pytest.mark.parametrize('length', [4_000, 7_000_000, 2**30, 2**31 - 1, 2**31, 2**32 - 1, 2**32 - 12])
+def test_a_png_chunk_that_claims_more_than_the_file_has_is_refused_before_it_is_decoded(name, length, monkeypatch):
+    monkeypatch.setattr(cv2, 'imdecode', lambda *a: pytest.fail('decoded'))
+    png = encoded('.png', SMALL)
+    with pytest.raises(ValueError, match='png whose chunks are not all there'):
+        to_rgb(SimpleNamespace(format='', data=png[:33] + struct.pack('>I', length) + name + png[33:]))
+
+
 def test_a_jpeg_with_other_segments_before_its_frame_is_taken():
     data = encoded('.jpg', SMALL)
     comment = b'\xff\xfe' + struct.pack('>H', 6) + b'note'
