@@ -77,13 +77,17 @@ def build_engine(settings, profile, plan=lambda: None):
         return FakeEngine(profile.actions, profile.action_kind, profile.chunk_horizon, profile.dt_s,
                           slots=settings.slots, decode_rounds=settings.decode_rounds)
     try:
-        import torch
-        from oxygen_ros.control.rtc import RealTimeChunking, RtcConfig
-        from oxygen_ros.engine.config import EngineConfig
-        from oxygen_ros.engine.engine import Engine
+        return _model_engine(settings, profile, plan)
     except ImportError as error:
         raise RuntimeError(f'{error} in {sys.executable}; install it with: {sys.executable} -m pip install '
                            f'{error.name or "torch"}') from None
+
+
+def _model_engine(settings, profile, plan):
+    import torch
+    from oxygen_ros.control.rtc import RealTimeChunking, RtcConfig
+    from oxygen_ros.engine.config import EngineConfig
+    from oxygen_ros.engine.engine import Engine
     check_device(settings.device)
     torch.set_num_threads(settings.thread_count())
     model, processor = load_policy(
