@@ -59,7 +59,9 @@ def controller(node, name):
             return found
         for parameter in found:  # one by one: rclcpp answers nothing at all where one of several is not declared
             future = client.call_async(GetParameters.Request(names=[parameter]))
-            if _until(executor, future.done) and future.result() is not None:
+            if not _until(executor, future.done):
+                return found  # who is silent once is not asked again: nothing else happens while this waits
+            if future.result() is not None:
                 found[parameter] = tuple(text for value in future.result().values
                                          for text in (*value.string_array_value, value.string_value) if text)
     return found

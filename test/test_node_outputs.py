@@ -37,6 +37,10 @@ def heard(rig, kind, topic):
 
 def begin(rig):
     rig.start()
+    begin_running(rig)
+
+
+def begin_running(rig):
     rig.sources += [rig.send_picture, rig.send_joints]
     rig.instruction.publish(String(data='go'))
     rig.until_state('running')
@@ -147,6 +151,34 @@ def test_a_controller_that_commands_something_else_is_refused(rig_of):
         assert rig.node.problem == ''
     finally:
         controller.close()
+
+
+def without_answer(rig):
+    """A controller that is loaded but does not get to answering: its executor never turns."""
+    node = rclpy.create_node('arm_controller', namespace=rig.namespace)
+    node.declare_parameter('joints', list(JOINTS))
+    return node.destroy_node
+
+
+def half_configured(rig):
+    """A controller that answers but has not declared its joints yet."""
+    return Controller(rig.namespace, lambda node: None).close
+
+
+@pytest.mark.parametrize('there', [lambda rig: (lambda: None), without_answer, half_configured])
+def test_a_controller_that_does_not_tell_its_joints_is_said_and_holds_up_nothing(rig_of, monkeypatch, capfd, there):
+    monkeypatch.setattr(ask, 'TIMEOUT_S', 0.5)
+    asked, until = [], ask._until
+    monkeypatch.setattr(ask, '_until', lambda *arguments: asked.append(until(*arguments)) or asked[-1])
+    rig = rig_of(output__all__controller='arm_controller')
+    close = there(rig)
+    try:
+        assert rig.node.start() == ''
+    finally:
+        close()
+    assert 'controller arm_controller did not tell its joints; they are not checked' in capfd.readouterr().err
+    assert asked.count(False) <= 1  # one wait without an answer is enough
+    begin_running(rig)
 
 
 def test_limits_come_from_the_robot_description(rig_of):
