@@ -104,5 +104,6 @@ def test_one_robot_is_stopped_and_the_other_goes_on(robots):
     until(lambda: len(second.commands) > going + 120 and second.status.frames > frames + 10, 'the second goes on')
     second.check_commands()
     assert np.ptp(np.array(second.commands[going:])[:, 7]) > SWING
-    assert {status.state for status in second.statuses[told:]} <= {'running', 'holding'}  # a busy machine may be late
+    for status in second.statuses[told:]:  # it may say that this machine lets it not tick, but not that it was stopped
+        assert status.state != 'stopped' and (status.state != 'error' or 'has not ticked' in status.detail)
     assert len(first.commands) == stopped and first.status.state == 'stopped'

@@ -7,6 +7,11 @@ import shlex
 import subprocess
 
 import pytest
+import yaml
+
+from oxygen_ros import params
+from oxygen_ros.convert import commands
+from oxygen_ros.engine.chunk import ActionKind
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / 'README.md').read_text()
@@ -44,6 +49,20 @@ def test_a_command_of_the_readme_runs(block, tmp_path):
         done = subprocess.run(line, shell=True, cwd=ROOT, timeout=900, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         assert done.returncode == 0, f'{shlex.quote(line)}:\n{done.stdout[-3000:]}'
+
+
+@pytest.mark.parametrize('block', re.findall(r'```yaml\n(.*?)```', README, re.DOTALL))
+def test_a_controller_of_the_readme_takes_what_the_node_beside_it_sends(block):
+    files = {name: section['ros__parameters'] for name, section in yaml.safe_load(block).items()}
+    node, = (values for name, values in files.items() if name.endswith('oxygen'))
+    known = params.rows(output=node['outputs'])
+    values = {name: known[name].check(value) for name, value in node.items()}
+    (output,), (name,) = commands.outputs(values['output.arm.joints'], [
+        (values['output.arm.topic'], values['command_type'], values['output.arm.joints'])]), values['outputs']
+    controller = files[values[f'output.{name}.controller']]
+    commands.check_controller(output, controller['joints'])
+    commands.check_interface(output, ActionKind.JOINT_POSITION, controller.get(
+        'command_interfaces', [controller.get('interface_name')]))
 
 
 def interface_table():
