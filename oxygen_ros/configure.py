@@ -7,7 +7,7 @@ from oxygen_ros.configured import Configured
 from oxygen_ros.control.config import ControlConfig
 from oxygen_ros.control.controller import Controller
 from oxygen_ros.control.limits import JointLimits, urdf_limits
-from oxygen_ros.control.watchdog import Watchdog
+from oxygen_ros.control.stops import Stops
 from oxygen_ros.control_loop import ControlLoop
 from oxygen_ros.convert import commands
 from oxygen_ros.convert.joints import JointMerger
@@ -23,12 +23,13 @@ JOINT_COMMAND = 'joint_command'
 CONTROL = ('blend_s', 'ramp_s', 'hold_s', 'max_chunk_age_s', 'finish_old_chunk')
 
 
-def configure(params, timeline, worker, wait, node, decode):
+def configure(params, timeline, worker, wait, node, decode, stops=None):
     """
     Build everything; raises ValueError, OSError or RuntimeError with a sentence and leaves nothing behind but `worker`.
 
     `wait(future)` waits for the engine thread `worker`. `node` names topics and asks other nodes. `decode(view, data)`
-    turns a serialised picture into RGB. Who listens to the runner and the loop is the caller's to say.
+    turns a serialised picture into RGB. `stops` says why the arm must stand still, None for never. Who listens to the
+    runner and the loop is the caller's to say.
     """
     params.require()
     settings = build.EngineSettings.read(params)
@@ -46,10 +47,12 @@ def configure(params, timeline, worker, wait, node, decode):
          for view in params['views']},
         Stream('joint_states', node.resolve_topic_name('joint_states'), source))
     runner = FrameRunner(engine, inputs, timeline, decode, tasks, limits(params), question(params, profile))
-    loop = ControlLoop(control, timeline, params['control_rate_hz'], params['realtime_priority'])
+    stops = stops or Stops()
+    stops.heartbeat.set(params['heartbeat_timeout_s'])
+    loop = ControlLoop(control, timeline, params['control_rate_hz'], params['realtime_priority'], stops)
     return Configured(
         'fake' if settings.fake else profile.model, settings.mode, params['dry_run'], profile, engine, timeline, worker,
-        inputs, JointMerger(profile.joints), runner, loop, outputs, Watchdog(params['heartbeat_timeout_s']))
+        inputs, JointMerger(profile.joints), runner, loop, outputs, stops)
 
 
 def check_views(params, profile):
@@ -153,4 +156,4 @@ def apply_live(params, parts):
     parts.runner.limits = limits(params)
     parts.runner.tasks = language_tasks(params, parts.profile)
     parts.runner.question = question(params, parts.profile)
-    parts.heartbeat.timeout_ns = round(params['heartbeat_timeout_s'] * 1e9)
+    parts.stops.heartbeat.set(params['heartbeat_timeout_s'])

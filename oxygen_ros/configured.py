@@ -1,7 +1,7 @@
 """Everything that exists between configure and cleanup."""
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from oxygen_ros.control.watchdog import Watchdog
+from oxygen_ros.control.stops import Stops
 from oxygen_ros.control_loop import ControlLoop, Durations
 from oxygen_ros.convert.joints import JointMerger
 from oxygen_ros.frames import FrameRunner
@@ -27,13 +27,11 @@ class Configured:
     runner: FrameRunner
     loop: ControlLoop
     outputs: tuple
-    heartbeat: Watchdog
+    stops: Stops
     messages_refused: int = 0  # besides those that the inputs count themselves
     collections: Durations = field(default_factory=Durations)  # of garbage, in the executor's thread
     qos_problems: dict = field(default_factory=dict)  # topic -> sentence
     chunk_refusal: str = ''  # why the newest chunk was not taken
-    stopped: str = ''  # why the operator, the emergency stop or a watchdog stopped it
-    emergency: bool = False  # the button is pressed
 
     def inputs_refused(self):
         return self.messages_refused + sum(stream.refused for stream in self.inputs.streams())
@@ -59,8 +57,8 @@ class Configured:
         failure = self.failure() or self.loop.stalled()
         if failure:
             state, complaints = 'error', [failure]
-        elif self.stopped:
-            state, complaints = 'stopped', [f'{self.stopped}; call ~/resume to go on']
+        elif self.stops.reason:
+            state, complaints = 'stopped', [f'{self.stops.reason}; call ~/resume to go on']
         else:
             state = self.loop.controller.state.value
             complaints.append(self.chunk_refusal)
@@ -70,13 +68,18 @@ class Configured:
             complaints.append('dry run: no joint command is published')
         return state, '; '.join(dict.fromkeys(sentence for sentence in complaints if sentence))
 
+    def follow_step(self, step_s):
+        """The clock stepped: the instruction is as old as before, else none would time out for as long as the step."""
+        instruction = self.inputs.instruction
+        self.inputs.instruction = replace(instruction, received_ns=instruction.received_ns + round(step_s * 1e9))
+
     def clear_inputs(self):
         """Forget what was received; the instruction stays in force."""
         self.inputs.clear()
         self.merger.clear()
 
     def reset(self, now_ns):
-        """Forget inputs, chunks and texts, and start again from what comes next."""
+        """Forget inputs, chunks and texts, and start again from what comes next; a stop stays."""
         self.clear_inputs()
         self.loop.post('reset', now_ns)
         self.worker.call(self.runner.end)

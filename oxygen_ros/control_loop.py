@@ -1,12 +1,15 @@
 """The thread that ticks the controller on an exact schedule and publishes what it commands."""
 from collections import deque
+import math
 import threading
 import time
 
 import numpy as np
 
+from oxygen_ros.control.stops import Stops
 from oxygen_ros.scheduling import become_realtime
 
+REST_POLL_S = 0.005
 STALL_PERIODS, STALL_S = 5, 0.25  # so long without a tick, whichever is longer, is a standstill
 
 
@@ -34,16 +37,18 @@ class ControlLoop:
     """
     Owns the controller: nobody else touches it, so that it needs no lock and a tick waits for no one.
 
-    Other threads `post` calls, which are made just before the next tick. `tick` is called by the thread of `start`, or
-    by a timer where time is simulated. `publish(Tick)` is called for each tick that commands something.
+    Other threads `post` calls, which are made just before the next tick. `step` is called by the thread of `start`, or
+    by a timer where time is simulated. `publish(Tick)` is called for each tick that commands something. While `stops`
+    has a reason no tick moves the arm, whatever was posted.
     """
 
     MAX_POSTED = 1000
     PERISHABLE = ('measured', 'offer')  # newer ones follow; where the thread stands still, these make room for a stop
 
-    def __init__(self, controller, timeline, rate_hz, priority=0, publish=lambda tick: None):
+    def __init__(self, controller, timeline, rate_hz, priority=0, stops=None, publish=lambda tick: None):
         self.controller = controller
         self.timeline = timeline
+        self.stops = stops or Stops()
         self.late = Durations()  # of the ticks, behind their schedule
         self.cost = Durations()  # of a whole tick, its calls and its publishing included
         self.ticks = 0
@@ -51,7 +56,7 @@ class ControlLoop:
         self.last = None  # newest Tick
         self.realtime = False
         self.failure = None
-        self.on_failure = lambda: None  # called in the control thread as its last act
+        self.on_failure = lambda: None  # called where a tick failed, as the last act
         self.rate_hz = rate_hz
         self.publish = publish
         self._priority = priority
@@ -90,6 +95,8 @@ class ControlLoop:
         """Apply what was posted, tick once, publish."""
         begun_ns, now_ns = time.monotonic_ns(), self.timeline.now_ns()
         self.apply()
+        if self.stops.reason:
+            self.controller.stop(self.stops.reason)
         tick = self.controller.tick(now_ns)
         if tick.command is not None:
             self.publish(tick)
@@ -98,6 +105,16 @@ class ControlLoop:
         self._ticked_ns = time.monotonic_ns()
         self.cost.add(self._ticked_ns - begun_ns)
         return tick
+
+    def step(self):
+        """Tick, unless a tick failed before; the failure is kept and told."""
+        if self.failure is not None:
+            return
+        try:
+            self.tick()
+        except Exception as error:
+            self.failure = error
+            self.on_failure()
 
     def apply(self):
         """Make the posted calls, those that came by now and no later ones."""
@@ -115,29 +132,39 @@ class ControlLoop:
         self._thread.start()
 
     def stop(self):
-        """End the thread; after this the caller may tick by hand, to hold."""
+        """End the thread; True where nobody but the caller ticks now."""
+        thread, self._thread = self._thread, None
         self._stopping.set()
-        if self._thread and self._thread is not threading.current_thread():
-            self._thread.join(2.0)
-        self._thread = None
+        if thread and thread is not threading.current_thread():
+            thread.join(2.0)
+        return thread is None or not thread.is_alive()
+
+    def come_to_rest(self, longest_s):
+        """End the thread when the arm rests; where there is none (simulated time), or it is late, tick here."""
+        end_s = time.monotonic() + longest_s
+        while self.running and not self.resting and time.monotonic() < end_s:
+            time.sleep(REST_POLL_S)
+        if not self.stop():
+            return
+        for _ in range(math.ceil(longest_s * self.rate_hz)):
+            if self.resting or self.failure is not None:
+                return
+            self.step()
+            time.sleep(self.period_s)
 
     def _run(self):
         self.realtime = bool(self._priority) and become_realtime(self._priority)
         period_ns = 1e9 / self.rate_hz  # not rounded: 60 Hz must not become 59.999...
-        try:
-            origin_ns, count = time.monotonic_ns(), 0
-            while not self._stopping.is_set():
-                count += 1
-                due_ns = origin_ns + round(count * period_ns)
-                wait_ns = due_ns - time.monotonic_ns()
-                if wait_ns > 0:
-                    time.sleep(wait_ns / 1e9)
-                late_ns = time.monotonic_ns() - due_ns
-                self.late.add(late_ns)
-                missed = int(late_ns / period_ns)
-                self.lost += missed
-                count += missed
-                self.tick()
-        except Exception as error:
-            self.failure = error
-            self.on_failure()
+        origin_ns, count = time.monotonic_ns(), 0
+        while not self._stopping.is_set() and self.failure is None:
+            count += 1
+            due_ns = origin_ns + round(count * period_ns)
+            wait_ns = due_ns - time.monotonic_ns()
+            if wait_ns > 0:
+                time.sleep(wait_ns / 1e9)
+            late_ns = time.monotonic_ns() - due_ns
+            self.late.add(late_ns)
+            missed = int(late_ns / period_ns)
+            self.lost += missed
+            count += missed
+            self.step()

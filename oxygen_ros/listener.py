@@ -1,9 +1,9 @@
-"""The node's ears: every subscription and what its messages do. All of it runs in the executor's thread."""
+"""The node's ears: its inputs' subscriptions and what their messages do. All of it runs in the executor's thread."""
 from functools import partial
 
 from rclpy.event_handler import SubscriptionEventCallbacks
 from sensor_msgs.msg import CompressedImage, Image, JointState
-from std_msgs.msg import Bool, Empty, String
+from std_msgs.msg import String
 
 from oxygen_ros import messages, qos
 from oxygen_ros.convert import images
@@ -14,16 +14,15 @@ IMAGE_TYPES = {'raw': Image, 'compressed': CompressedImage}
 
 class Listener:
     """
-    Subscribes to the inputs; `on_stop(reason)` is called for the emergency stop.
+    Subscribes to the inputs, from activate to deactivate; what stops the arm is heard elsewhere and always.
 
     Pictures are only stored here and decoded in the engine's thread. Every subscription is raw, so that bytes which are
     no valid message (text that is not UTF-8: rclpy#881) are refused here instead of ending the executor.
     """
 
-    def __init__(self, node, params, parts, on_stop):
+    def __init__(self, node, params, parts):
         self._node = node
         self._parts = parts
-        self._on_stop = on_stop
         self.subscriptions = []
         try:
             self._subscribe_all(params, parts)
@@ -38,8 +37,6 @@ class Listener:
         self._subscribe(JointState, 'joint_states', self._on_joints, qos.joints())
         self._subscribe(String, 'instruction', self._on_instruction, qos.text())
         self._subscribe(String, 'question', self._on_question, qos.text())
-        self._subscribe(Bool, 'emergency_stop', self._on_emergency_stop, qos.command())
-        self._subscribe(Empty, 'heartbeat', self._on_heartbeat, qos.command())
 
     def close(self):
         for subscription in self.subscriptions:
@@ -104,14 +101,6 @@ class Listener:
         if not parts.runner.ask(text):
             raise ValueError(f'{parts.runner.MAX_QUESTIONS} questions wait already, this one is dropped')
         parts.worker.wake()
-
-    def _on_emergency_stop(self, data):
-        self._parts.emergency = messages.deserialise(data, Bool).data
-        if self._parts.emergency:
-            self._on_stop('emergency stop')
-
-    def _on_heartbeat(self, data):
-        self._parts.heartbeat.feed(self._parts.timeline.now_ns())
 
 
 def decode(transports, view, data):

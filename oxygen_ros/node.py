@@ -9,16 +9,18 @@ from std_srvs.srv import Trigger
 
 from oxygen_ros import diagnostics, qos
 from oxygen_ros.configure import apply_live, configure
+from oxygen_ros.control.stops import Stops
 from oxygen_ros.listener import Listener, decode, sentence
 from oxygen_ros.msg import EngineStatus
 from oxygen_ros.params import Parameters
 from oxygen_ros.speaker import Speaker
+from oxygen_ros.stop_listener import StopListener
 from oxygen_ros.timeline import Timeline
 from oxygen_ros.worker import EngineThread
 
 HOUSEKEEPING_S = 0.1
 FULL_COLLECTION_S = 60
-BRAKE_S = 0.5  # longest that braking may take before commands end
+BRAKE_SLACK_S = 0.5  # more than the limits say that braking takes, before commands end
 
 
 class OxygenNode(LifecycleNode):
@@ -42,11 +44,13 @@ class OxygenNode(LifecycleNode):
         self._counted = {}
         self._seconds = 0
         self.parameters = Parameters(self, self._parameters_changed)
+        self.stops = Stops(self._stopped)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._status = self.create_publisher(EngineStatus, '~/status', qos.status())
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', qos.diagnostics())
         for name, serve in (('stop', self._serve_stop), ('resume', self._serve_resume), ('reset', self._serve_reset)):
             self.create_service(Trigger, f'~/{name}', serve)
+        self.stop_listener = StopListener(self, self.stops)
         self.create_timer(HOUSEKEEPING_S, self._keep_house, clock=steady)
         self.create_timer(1.0, self._each_second, clock=steady)
         unknown = self.parameters.unknown()
@@ -90,7 +94,7 @@ class OxygenNode(LifecycleNode):
             transports = {view: self.parameters[f'image.{view}.transport'] for view in self.parameters['views']}
             self._parts = configure(
                 self.parameters, timeline, worker, self._wait, self,
-                lambda view, data: decode(transports, view, data))
+                lambda view, data: decode(transports, view, data), self.stops)
             self._speaker = Speaker(self, self._parts, self.parameters['trajectory_points'])
         except Exception as error:  # whatever a library raises, the node stays up and can be configured again
             if self._parts is None:
@@ -121,18 +125,16 @@ class OxygenNode(LifecycleNode):
 
     def _activate(self, parts):
         now_ns = parts.timeline.now_ns()
-        parts.timeline.stepped()
+        parts.follow_step(parts.timeline.stepped())
         parts.clear_inputs()
         parts.loop.apply()
         parts.loop.controller.activate(now_ns)
         instruction = parts.inputs.instruction
         if instruction.instruction_id:
             parts.loop.post('instruction', instruction.instruction_id, instruction.text, now_ns)
-        parts.stopped = 'emergency stop' if parts.emergency else ''  # pressed before: its release was not heard
-        if parts.stopped:
-            parts.loop.post('stop', parts.stopped)
-        parts.heartbeat.feed(now_ns)
-        self._listener = Listener(self, self.parameters, parts, self._stop)
+        self.stop_listener.look()
+        self.stops.begin(time.monotonic_ns())
+        self._listener = Listener(self, self.parameters, parts)
         parts.worker.start(parts.runner.step)
         if parts.timeline.simulated:
             # Simulated time moves by messages that the executor receives, so the tick lives there too.
@@ -188,10 +190,7 @@ class OxygenNode(LifecycleNode):
             return
         loop = parts.loop
         loop.post('stop', reason)
-        end = time.monotonic() + BRAKE_S
-        while loop.running and not loop.resting and time.monotonic() < end:
-            time.sleep(0.005)
-        loop.stop()
+        loop.come_to_rest(loop.controller.limits.braking_s + BRAKE_SLACK_S)
         if self._tick_timer is not None:
             self.destroy_timer(self._tick_timer)
             self._tick_timer = None
@@ -224,49 +223,39 @@ class OxygenNode(LifecycleNode):
 
     def _simulated_tick(self):
         if self._parts.timeline.started:
-            self._parts.loop.tick()
+            self._parts.loop.step()
 
     # --- stop, resume, reset
 
-    def _stop(self, reason):
-        parts = self._parts
-        if self.active and not parts.stopped:
-            parts.stopped = reason
-            parts.loop.post('stop', reason)
-            self.get_logger().warning(f'stopped: {reason}; call ~/resume to go on')
-            self._report()
+    def _stopped(self, reason):
+        self.get_logger().warning(f'stopped: {reason}; call ~/resume to go on')
+        self._report()
 
     def _serve_stop(self, request, response):
-        self._stop('stopped by service')
+        self.stops.stop('stopped by service')
         response.success = True
-        response.message = 'stopped' if self.active else 'the node is not active, nothing moves'
+        response.message = 'stopped' if self.active else 'stopped, and so it will be when the node is activated'
         return response
 
     def _serve_resume(self, request, response):
         response.message = self._why_not_resume()
         response.success = not response.message
         if response.success:
-            parts = self._parts
-            response.message = 'resumed' if parts.stopped else 'it was not stopped'
-            if parts.stopped:
-                parts.stopped = ''
-                parts.loop.post('resume', parts.timeline.now_ns())
+            response.message = 'resumed' if self.stops.reason else 'it was not stopped'
+            if self.stops.reason:
+                self.stops.resume()
+                self._parts.loop.post('resume', self._parts.timeline.now_ns())
                 self.get_logger().info('resumed')
                 self._report()
         return response
 
     def _why_not_resume(self):
-        parts = self._parts
         if not self.active:
             return 'the node is not active'
-        if parts.emergency:
-            return 'the emergency stop is still pressed'
-        if parts.heartbeat.expired(parts.timeline.now_ns()):
-            return 'the heartbeat is still missing'
-        return parts.failure()
+        return self.stops.refusal(time.monotonic_ns()) or self._parts.failure()
 
     def _serve_reset(self, request, response):
-        response.success = self.active and not self._parts.stopped
+        response.success = self.active and not self.stops.reason
         if response.success:
             self._parts.reset(self._parts.timeline.now_ns())
             response.message = 'inputs, chunks and texts are forgotten'
@@ -281,21 +270,23 @@ class OxygenNode(LifecycleNode):
             apply_live(self.parameters, self._parts)
 
     def _keep_house(self):
+        self.stop_listener.look()
         if self.active:
             parts = self._parts
+            self.stops.watch(time.monotonic_ns())
             step_s = parts.timeline.stepped()
             if step_s:
                 self.get_logger().warning(f'the clock stepped by {step_s:.3f} s; starting again from fresh inputs')
+                parts.follow_step(step_s)
                 parts.reset(parts.timeline.now_ns())
-            if parts.heartbeat.expired(parts.timeline.now_ns()):
-                self._stop(f'no heartbeat for {parts.heartbeat.timeout_ns / 1e9:g} s')
         if self._state() != self._reported:
             self._report_status()
 
     def _state(self):
         if self.active:
             return self._parts.state(self._parts.timeline.now_ns())
-        return ('inactive' if self._parts else 'unconfigured', self.problem)
+        stopped = self.stops.reason and f'stopped: {self.stops.reason}; ~/resume goes on, once active'
+        return ('inactive' if self._parts else 'unconfigured', '; '.join(filter(None, (self.problem, stopped))))
 
     def _report_status(self):
         state, detail = self._state()

@@ -11,6 +11,7 @@ from oxygen_ros.listener import sentence
 from oxygen_ros.node import OxygenNode
 
 POLL_S = 0.1
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # a person, the system, a terminal or ssh that is lost
 
 
 class NodeProcess:
@@ -35,8 +36,9 @@ class NodeProcess:
     def __init__(self, arguments=None):
         self.signalled = False
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._on_signal)
+        for number in ENDING:
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup means to outlive it
+                signal.signal(number, self._on_signal)
 
     def _on_signal(self, number, frame):
         self.signalled = True
@@ -73,7 +75,7 @@ class NodeProcess:
                 node.destroy_node()
             executor.shutdown()
             rclpy.try_shutdown()
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in ENDING:
                 signal.signal(number, signal.SIG_IGN)  # launch repeats what the terminal has sent already
 
     @staticmethod

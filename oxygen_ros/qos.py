@@ -1,4 +1,4 @@
-"""Quality of service of every topic; each can be overridden from YAML under `qos_overrides`."""
+"""Quality of service of every topic; all but what stops can be overridden from YAML under `qos_overrides`."""
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
@@ -23,8 +23,32 @@ def text():
 
 
 def command():
-    """Joint commands and the emergency stop: reliable, newest only."""
+    """Joint commands: reliable, newest only."""
     return _profile(1, ReliabilityPolicy.RELIABLE)
+
+
+def stop(reliable):
+    """
+    The emergency stop: best effort hears every publisher, reliable loses nothing of those that repeat what is lost.
+
+    Deep, because a press must not be pushed out by what follows while the executor waits for a model to load.
+    """
+    return _profile(1000, ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT)
+
+
+def latched_stop():
+    """What a latched emergency stop said last before it was heard; it hears such publishers only."""
+    return _profile(1, ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+def latches(profile):
+    """True where a publisher of this profile gives its last message to those that come later."""
+    return profile.durability is DurabilityPolicy.TRANSIENT_LOCAL \
+        and profile.reliability is ReliabilityPolicy.RELIABLE
+
+
+def heartbeat(reliable):
+    return _profile(1, ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT)
 
 
 def tokens():

@@ -22,7 +22,6 @@ HOLD_ACKNOWLEDGED_S = 0.2
 class Speaker:
     """Publishers of a configured node; nothing is said unless asked. `points` is the length of a short horizon."""
 
-    BRAKING_POINTS = 20  # enough to come to rest within the acceleration limits
     CHUNK_POINTS = 120
 
     def __init__(self, node, parts, points):
@@ -74,7 +73,7 @@ class Speaker:
             elif output.command_type is CommandType.JOINT_TRAJECTORY_CHUNK:
                 # The robot's controller executes a chunk by itself; when the plan is over or dropped it must be told.
                 if braking or self._taken:
-                    points = self.BRAKING_POINTS if braking else self._points_of(self._taken, now_ns)
+                    points = controller.periods_to_rest() + 1 if braking else self._points_of(self._taken, now_ns)
                     built.append((publisher, messages.trajectory(
                         output, controller.horizon(now_ns, points), period_s)))
             else:
@@ -98,10 +97,12 @@ class Speaker:
             publisher.wait_for_all_acked(Duration(seconds=HOLD_ACKNOWLEDGED_S))
 
     def chunk(self, chunk):
-        """Offer a chunk to the controller and show it."""
+        """Offer a chunk to the controller and show it, unless it would only tempt somebody to move a stopped arm."""
         parts = self._parts
         examined = parts.loop.controller.examine(chunk)
         parts.loop.post('offer', examined, parts.timeline.now_ns(), then=partial(self._judged, chunk))
+        if parts.stops.reason:
+            return
         self._chunk.publish(messages.action_chunk(chunk))
         trajectory = messages.action_trajectory(chunk)
         if trajectory is not None:

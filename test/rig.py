@@ -11,11 +11,13 @@ import numpy as np  # noqa: E402
 import rclpy  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy  # noqa: E402
+from rosgraph_msgs.msg import Clock  # noqa: E402
 from sensor_msgs.msg import Image, JointState  # noqa: E402
 from std_msgs.msg import Bool, Float64MultiArray, String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 import yaml  # noqa: E402
 
+from oxygen_ros.engine.chunk import ActionKind  # noqa: E402
 from oxygen_ros.executor import callback_executor  # noqa: E402
 from oxygen_ros.msg import ActionChunk, EngineStatus, LanguageToken  # noqa: E402
 from oxygen_ros.node import OxygenNode  # noqa: E402
@@ -61,6 +63,7 @@ class Rig:
     """One node under test and the robot around it, in a namespace of their own, spun together."""
 
     count = 0
+    FAST = 0.7  # rad/s
 
     def __init__(self, **parameters):
         Rig.count += 1
@@ -145,6 +148,25 @@ class Rig:
     def send_joints(self):
         self.joints.publish(joint_state(self.positions))
 
+    def run_swinging(self):
+        """Run until the first joint moves fast; gives the list of (time in s, source, command) of what is said."""
+        self.run('fake: swing')
+        said, loop = [], self.node.parts.loop
+        publish = loop.publish
+
+        def record(tick):
+            said.append((time.monotonic(), tick.source, tick.command))
+            publish(tick)
+        loop.publish = record
+        self.until(lambda: self.moving(said), 'moving')
+        return said
+
+    def moving(self, said):
+        """True where what was said last is motion."""
+        if self.node.parts.profile.action_kind is ActionKind.JOINT_VELOCITY:
+            return bool(said) and abs(said[-1][2][0]) > self.FAST
+        return len(said) > 1 and abs(said[-1][2][0] - said[-2][2][0]) > self.FAST * self.node.parts.loop.period_s
+
     def call(self, name):
         """Call a Trigger service of the node."""
         return self._call(Trigger, f'oxygen/{name}', Trigger.Request())
@@ -162,3 +184,26 @@ class Rig:
         self.until(future.done, f'answer of {name}')
         self.robot.destroy_client(client)
         return future.result()
+
+
+class SimulatedRig(Rig):
+    """The robot publishes /clock and stamps by it, 20 ms a turn."""
+
+    def __init__(self, **parameters):
+        super().__init__(**parameters)
+        self.now_ns = 0
+        self.clock = self.robot.create_publisher(Clock, '/clock', 10)
+        self.sources.append(self.send_clock)
+        self.node.set_parameters([Parameter('use_sim_time', value=True)])
+
+    def send_clock(self):
+        self.now_ns += 20_000_000
+        message = Clock()
+        message.clock.sec, message.clock.nanosec = divmod(self.now_ns, 10**9)
+        self.clock.publish(message)
+
+    def send_picture(self):
+        self.camera.publish(picture(stamp_ns=self.now_ns))
+
+    def send_joints(self):
+        self.joints.publish(joint_state(self.positions, stamp_ns=self.now_ns))

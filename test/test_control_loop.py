@@ -2,8 +2,10 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from oxygen_ros import control_loop
+from oxygen_ros.control.stops import Stops
 from oxygen_ros.control_loop import ControlLoop, Durations
 
 
@@ -56,6 +58,60 @@ def test_however_long_the_thread_stands_still_no_stop_is_lost_and_little_is_kept
     stops = [call for call in loop.controller.calls if call[0] == 'stop']
     assert stops == [('stop', 'before'), ('stop', 'after')]
     assert len(loop.controller.calls) <= loop.MAX_POSTED + 2
+
+
+def test_no_tick_goes_by_without_a_stop_while_there_is_a_reason_whatever_is_posted():
+    stops = Stops()
+    loop = loop_of(stops=stops)
+    loop.controller.reset = lambda now_ns: loop.controller.calls.append(('reset', now_ns))
+    stops.stop('person')
+    for _ in range(2):
+        loop.post('reset', 7)
+        loop.tick()
+    assert loop.controller.calls == [('reset', 7), ('stop', 'person'), ('tick', 42)] * 2
+    stops.resume()
+    loop.tick()
+    assert loop.controller.calls[6:] == [('tick', 42)]
+
+
+class Braking(Recorder):
+    """Needs ten ticks to come to rest."""
+
+    moving = property(lambda self: len(self.calls) < 10)
+
+
+@pytest.mark.parametrize('threaded', [False, True])
+def test_it_comes_to_rest_before_it_ends_with_a_thread_and_without(threaded):
+    published = []
+    loop = loop_of(200.0, publish=published.append)
+    loop.controller = Braking()
+    if threaded:
+        loop.start()
+    loop.come_to_rest(20.0)
+    assert loop.resting and not loop.running and loop.failure is None
+    assert len(loop.controller.calls) in ((10,) if not threaded else range(10, 1000)) and published
+
+
+def test_coming_to_rest_ends_where_a_tick_fails_or_never_rests():
+    loop = loop_of(200.0)
+    loop.controller = Braking()
+    loop.controller.tick = None
+    loop.come_to_rest(20.0)
+    assert isinstance(loop.failure, TypeError)
+    loop = loop_of(200.0)
+    loop.controller.moving = True
+    loop.come_to_rest(0.05)
+    assert loop.ticks == 10
+
+
+def test_a_step_that_failed_is_told_once_and_not_repeated():
+    told = []
+    loop = loop_of()
+    loop.on_failure = lambda: told.append(1)
+    loop.controller.tick = None
+    loop.step()
+    loop.step()
+    assert told == [1] and isinstance(loop.failure, TypeError)
 
 
 def test_only_ticks_that_command_are_published():

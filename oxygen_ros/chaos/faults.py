@@ -67,8 +67,10 @@ FAULTS = (
     Fault('subscriber_killed', 'a subscriber of the commands is killed', GOES_ON, (0.5, 1.0)),
     Fault('deactivated', 'the node is deactivated and activated again', 'Brakes, holds, ends; starts at the measured '
           'position.', (1.5, 3.0), 0.9),
-    Fault('node_killed', 'the node is killed and started again', 'Starts at the measured position, ramped.', (0.5, 1.0),
-          0.3, 90.0, True),
+    Fault('node_killed', 'the node is killed and started again',
+          'Nothing until it is back: a position controller keeps the last command, a velocity controller the last '
+          'speed, so use the command timeout of the controller. Then starts at the measured position, ramped.',
+          (0.5, 1.0), 0.3, 90.0, True),
     Fault('robot_killed', 'the robot is killed and started again',
           'As without input; starts where the robot then stands.', (3.0, 4.0), STARVED_S, 60.0, True),
 )

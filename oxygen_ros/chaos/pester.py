@@ -121,7 +121,8 @@ def pester_node(count, seed, say=lambda text: None):
 
 
 def _pester(node, count, source, say):
-    parts, inputs = node.parts, node.listener.subscriptions
+    parts, subscriptions = node.parts, [*node.listener.subscriptions, *node.stop_listener.subscriptions]
+    inputs = list({subscription.topic_name: subscription for subscription in subscriptions}.values())
     views = {stream.topic: view for view, stream in parts.inputs.views.items()}
     transports = {view: node.parameters[f'image.{view}.transport'] for view in views.values()}
     pictures = files(source)
@@ -150,8 +151,9 @@ def _pester(node, count, source, say):
                 except Exception as error:
                     crashes += 1
                     examples.append(f'{subscription.topic_name}: {type(error).__name__}: {error}')
-            if parts.emergency or parts.stopped:
-                parts.emergency, parts.stopped = False, ''
+            if node.stops.reason:
+                node.stops.pressed = False
+                node.stops.resume()
                 parts.loop.post('resume', parts.timeline.now_ns())
         given, interrupted = count, False
     except KeyboardInterrupt:

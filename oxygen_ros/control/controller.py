@@ -26,8 +26,8 @@ class Controller:
     Samples, joins, limits and watches; says what to publish at each tick, or nothing.
 
     Without a valid chunk it brakes within the acceleration limit and holds the last command (zero for velocities), then
-    falls silent after `hold_s`. Whatever starts again, starts at the measured position. A stop is left by `resume` or
-    `reset` alone, and only observations made after that lead to motion.
+    falls silent after `hold_s`. Whatever starts again, starts at the measured position. A stop is left by `resume`
+    alone, and only observations made after that lead to motion.
     """
 
     def __init__(self, config, joints, limits, kind):
@@ -45,6 +45,7 @@ class Controller:
         self._hold_ns, self._jump_ns = round(config.hold_s * 1e9), round(config.clock_jump_s * 1e9)
         self.plan = None  # what is being executed, for the engine to continue; replaced whole, read by any thread
         self._sent = False  # a command is in force at the robot, as far as this controller knows
+        self._quiet_since_ns = None  # first tick without a chunk
         self.deactivate()
 
     # --- what happens to it
@@ -88,11 +89,11 @@ class Controller:
         self._told_to_hold = not text
         if not text:
             self.instruction_id = instruction_id
-            self._retire(now_ns, 'the instruction is empty')
+            self._retire('the instruction is empty')
         elif instruction_id != self.instruction_id:
             self.instruction_id = instruction_id
             if not self.config.finish_old_chunk:
-                self._retire(now_ns, 'a new instruction')
+                self._retire('a new instruction')
 
     def stop(self, reason):
         """Brake, hold, fall silent; forget what was planned."""
@@ -100,18 +101,20 @@ class Controller:
             return
         if self.state is not ControlState.STOPPED:
             self.counters.stops += 1
-            self._quiet_since_ns = self._last_ns
         self.state, self.reason = ControlState.STOPPED, reason
         self._drop()
 
     def resume(self, now_ns):
-        """Leave a stop; motion needs a chunk of an observation made from now on."""
-        if self.state is ControlState.STOPPED:
+        """Leave a stop, also one that no tick has seen; motion needs a chunk of an observation made from now on."""
+        if self.state is not ControlState.INACTIVE:
             self._restart(now_ns, 'no chunk since the stop ended', keep_command=True)
 
     def reset(self, now_ns):
-        """Forget plans, stop and measured position; the instruction stays."""
-        if self.state is not ControlState.INACTIVE:
+        """Forget what was planned and observed before now; the instruction stays, and so does a stop."""
+        if self.state is ControlState.STOPPED:
+            self._drop()
+            self._not_before_ns = now_ns
+        elif self.state is not ControlState.INACTIVE:
             self._restart(now_ns, 'no chunk since the reset', keep_command=True)
 
     def examine(self, chunk):
@@ -147,13 +150,20 @@ class Controller:
         if last_ns is not None and not 0 <= now_ns - last_ns <= self._jump_ns:
             self._clock_jumped(now_ns, (now_ns - last_ns) / 1e9)
         if last_ns is not None and now_ns - last_ns > self._stall_ns:
-            # Without commands the robot has come to rest at the last one, and so begins from rest.
+            # Without commands the robot has come to rest at the last one, and so begins from rest. Where it was moving
+            # that is a guess (a velocity goes on), so the hold is said, however long ago it began.
+            if self._limiter.velocity.any():
+                self._quiet_since_ns = None
             self._limiter.velocity[:] = 0.0
         if self.state is ControlState.INACTIVE:
             return self._silent()
         if self.state is not ControlState.STOPPED and self._buffer.valid(now_ns):
             return self._fresh(now_ns)
         return self._without_chunk(now_ns)
+
+    def periods_to_rest(self):
+        """How many more ticks braking would take."""
+        return math.ceil((np.abs(self._limiter.velocity) / self.limits.acceleration).max() / self.config.period_s)
 
     def horizon(self, now_ns, points):
         """
@@ -332,14 +342,14 @@ class Controller:
         self._buffer.clear()
         self.plan = None
 
-    def _retire(self, now_ns, reason):
+    def _retire(self, reason):
         """Let go of the present plan: brake and hold."""
         if self.state not in (ControlState.RUNNING, ControlState.HOLDING, ControlState.WAITING):
             return
         self._drop()
         self.reason = reason
         if self.state is ControlState.RUNNING:
-            self.state, self._quiet_since_ns = ControlState.HOLDING, now_ns
+            self.state = ControlState.HOLDING
 
     def _restart(self, now_ns, reason, keep_command=False):
         """Take nothing that was observed before now; `keep_command` goes on holding what is in force."""
@@ -349,8 +359,6 @@ class Controller:
         if keep_command and self._sent:
             # Still braking or holding: go on with that, and start again from there.
             self.state = ControlState.HOLDING
-            if self._quiet_since_ns is None:
-                self._quiet_since_ns = now_ns
             return
         self.state, self._quiet_since_ns = ControlState.WAITING, None
         self._forget_command()

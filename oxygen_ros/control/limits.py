@@ -114,6 +114,11 @@ class JointLimits:
                        velocity_reject=self.velocity_reject / factor,
                        acceleration_reject=self.acceleration_reject / factor)
 
+    @property
+    def braking_s(self):
+        """How long the slowest joint to brake needs from its greatest speed."""
+        return float((self.velocity / self.acceleration).max())
+
     def name(self, mask):
         """Name of the first joint where a mask [J] is true."""
         return self.joints[int(np.argmax(mask))]

@@ -12,7 +12,7 @@ class ControlState(str, Enum):
     WAITING = 'waiting'    # lacks something; commands nothing
     RUNNING = 'running'    # commands from a valid chunk
     HOLDING = 'holding'    # no valid chunk: brakes, then holds, then falls silent and waits
-    STOPPED = 'stopped'    # told to stop: brakes, holds, falls silent; leaves only by resume or reset
+    STOPPED = 'stopped'    # told to stop: brakes, holds, falls silent; leaves only by resume
 
 
 class Tick(NamedTuple):

@@ -59,8 +59,11 @@ class FakeEngine:
     `text` is what every stream says, one word a token. `frame_s` is how long a frame takes. `fail_at` raises in the
     frame of that number, as a broken driver would. Nothing here pretends to have seen the image. An instruction can ask
     for faults, so that they can be injected from another process: `fake: crash`, `fake: hang 3` (seconds), `fake: nan`
-    and `fake: jump` (a chunk far from the joints).
+    and `fake: jump` (a chunk far from the joints). `fake: swing` is no fault: the first joint goes to and fro, so that
+    ending means braking.
     """
+
+    SWING_RAD, SWING_PHASE_S = 0.4, 2.5  # amplitude and phase [rad/s]: 1 rad/s at most
 
     def __init__(self, joint_names, kind=ActionKind.JOINT_POSITION, horizon=10, dt_s=0.05, slots=4, decode_rounds=2,
                  text='this is not a model', frame_s=0.0, fail_at=None, sleep=time.sleep):
@@ -75,6 +78,7 @@ class FakeEngine:
         self._words = [word + ' ' for word in text.split()]
         self._sleep = sleep
         self._streams = {}
+        self._swing_from = None  # where the joints were when swinging began, [J]
         self._ended = []  # events of streams cancelled between frames
         self._next_request, self._next_frame = 1, 0
 
@@ -94,9 +98,9 @@ class FakeEngine:
             on_token(event)
         self._ended.clear()
         row = observation.state if self.kind is ActionKind.JOINT_POSITION else np.zeros(len(self.joint_names))
-        row = row + self._fault(observation.instruction)
+        data = np.tile(row + self._fault(observation.instruction), (self.horizon, 1))
         on_chunk(ActionChunk(frame_id, observation.stamp_ns, observation.instruction_id, self.kind, self.joint_names,
-                             self.dt_s, np.tile(row, (self.horizon, 1))))
+                             self.dt_s, self._swing(data, observation)))
         counters.chunks += 1
         refused = []
         for request in requests:
@@ -125,6 +129,20 @@ class FakeEngine:
         if words[:1] == ['hang']:
             self._sleep(float(words[1]))
         return {'nan': np.nan, 'jump': 10.0}.get(words[0] if words else '', 0.0)
+
+    def _swing(self, data, observation):
+        """Rows [H, J] with the first joint swinging, if the instruction asks for it."""
+        if observation.instruction != 'fake: swing':
+            self._swing_from = None
+            return data
+        if self._swing_from is None:
+            self._swing_from = data[0]
+        phase = self.SWING_PHASE_S * (observation.stamp_ns / 1e9 + np.arange(self.horizon) * self.dt_s)
+        data = np.tile(self._swing_from, (self.horizon, 1))
+        speed = self.SWING_RAD * self.SWING_PHASE_S * np.cos(phase)
+        data[:, 0] += {ActionKind.JOINT_POSITION: self.SWING_RAD * np.sin(phase), ActionKind.JOINT_VELOCITY: speed,
+                       ActionKind.EEF_DELTA: speed * self.dt_s}[self.kind]
+        return data
 
     def _token(self, stream, on_token):
         if stream.request_id not in self._streams:

@@ -266,6 +266,55 @@ def test_reset_forgets_the_plan_but_goes_on_holding():
     assert 'before' in controller.offer(still(START + S // 10, 0.2), START + 3 * S // 10)
 
 
+def test_nothing_but_resume_leaves_a_stop():
+    controller = make()
+    controller.offer(still(START, 0.2), START)
+    run(controller, START, 0.3)
+    controller.stop('emergency stop')
+    now = START + 3 * S // 10
+    controller.reset(now)
+    controller.measured(np.full(3, 0.2), now)
+    assert controller.offer(still(now, 0.2), now) == 'stopped: emergency stop'
+    for jump_s in (-3600, 3600):  # the clock is set
+        now += jump_s * S
+        assert controller.tick(now).source == 'held'
+        controller.reset(now)
+        controller.instruction(1, 'again', now)
+        controller.measured(np.full(3, 0.2), now)
+        assert controller.offer(still(now, 0.2), now) == 'stopped: emergency stop'
+        assert controller.tick(now + S // 60).source == 'held'
+    controller.resume(now)
+    assert controller.offer(still(now, 0.2), now) == ''
+
+
+def test_resume_forgets_the_plan_even_of_a_stop_that_no_tick_has_seen():
+    controller = make()
+    controller.offer(still(START, 0.2), START)
+    run(controller, START, 0.3)
+    controller.resume(START + 3 * S // 10)
+    assert controller.tick(START + 3 * S // 10).source == 'held'
+    assert 'before the last stop' in controller.offer(still(START + S // 10, 0.2), START + 3 * S // 10)
+
+
+@pytest.mark.parametrize('kind', [ActionKind.JOINT_POSITION, ActionKind.JOINT_VELOCITY])
+@pytest.mark.parametrize('what', ['stop', 'reset', 'instruction', 'stop while braking'])
+def test_what_comes_in_a_standstill_longer_than_the_hold_is_still_said(kind, what):
+    controller = make(kind, ramp_s=0.0, hold_s=0.3)
+    t = np.arange(50)[:, None] * 0.02
+    data = t + np.zeros(3) if kind is ActionKind.JOINT_POSITION else np.full((50, 3), 1.0)
+    controller.offer(chunk(START, data, kind=kind), START)
+    assert run(controller, START, 0.5, measured=np.zeros(3))[-1].source == 'fresh'
+    if what == 'stop while braking':
+        controller.stop('person')
+        assert run(controller, START + S // 2, 0.01)[0].source == 'held'
+    else:
+        arguments = {'stop': ('person',), 'reset': (START + S // 2,), 'instruction': (2, '', START + S // 2)}[what]
+        getattr(controller, what)(*arguments)
+    tick = controller.tick(START + 5 * S // 2)
+    assert tick.source == 'held'
+    assert kind is ActionKind.JOINT_POSITION or not tick.command.any()
+
+
 def test_deactivation_leaves_a_hold_and_refuses_chunks():
     controller = make()
     assert controller.hold_command() is None
@@ -343,6 +392,31 @@ def test_velocities_hold_their_step_and_end_in_zero():
     commands = [None if tick.command is None else tick.command[0] for tick in ticks]
     assert commands[:5] == [0.4] * 5 and commands[5:10] == [0.8] * 5 and commands[11:] == [0.0] * 9
     assert {tick.source for tick in ticks[11:]} == {'held'}
+
+
+def test_the_hold_of_velocities_is_zero_whatever_was_said_last():
+    controller = make(ActionKind.JOINT_VELOCITY, ramp_s=0.0)
+    assert controller.hold_command() is None
+    controller.offer(chunk(START, np.full((50, 3), 0.8), kind=ActionKind.JOINT_VELOCITY), START)
+    assert run(controller, START, 0.4, measured=np.zeros(3))[-1].command.min() > 0.7 and controller.moving
+    assert np.array_equal(controller.hold_command(), np.zeros(3))
+    controller.deactivate()
+    assert np.array_equal(controller.hold_command(), np.zeros(3))
+
+
+@pytest.mark.parametrize('kind', [ActionKind.JOINT_POSITION, ActionKind.JOINT_VELOCITY])
+def test_braking_takes_as_many_periods_as_were_told_and_no_longer_than_the_limits_say(kind):
+    controller = make(kind, ramp_s=0.0, limit=limits(acceleration=1.0, velocity=0.8))
+    t = np.arange(100)[:, None] * 0.02
+    data = 0.7 * t + np.zeros(3) if kind is ActionKind.JOINT_POSITION else np.full((100, 3), 0.7)
+    controller.offer(chunk(START, data, kind=kind), START)
+    run(controller, START, 1.5, measured=np.zeros(3))
+    controller.stop('person')
+    told, periods = controller.periods_to_rest(), 0
+    while controller.moving:
+        controller.tick(START + 3 * S // 2 + round(periods * 1e9 / 60))
+        periods += 1
+    assert 30 < periods == told <= np.ceil(controller.limits.braking_s * 60) and controller.limits.braking_s == 0.8
 
 
 def test_velocities_stop_before_the_end_of_the_range():

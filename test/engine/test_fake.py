@@ -80,3 +80,17 @@ def test_faults_are_injected_by_the_instruction():
     assert slept == [3.0]
     with pytest.raises(RuntimeError, match='asked to crash'):
         chunk('fake: crash')
+
+
+@pytest.mark.parametrize('kind', ActionKind)
+def test_swinging_moves_the_first_joint_as_a_smooth_function_of_time(kind):
+    engine = FakeEngine(('a', 'b'), kind, horizon=10, dt_s=0.1)
+
+    def rows(stamp_ns, instruction):
+        chunks = []
+        engine.run_frame(replace(SEEN, stamp_ns=stamp_ns, instruction=instruction), (), chunks.append, lambda e: None)
+        return chunks[0].data
+    first, later = rows(10**18, 'fake: swing'), rows(10**18 + 500_000_000, 'fake: swing')
+    np.testing.assert_allclose(first[5:], later[:5], atol=1e-5)
+    assert np.ptp(first[:, 0]) > 0.05 and not np.ptp(first[:, 1])
+    assert not np.ptp(rows(10**18, 'go')[:, 0])

@@ -110,7 +110,7 @@ def test_live_and_recorded_messages_give_the_same_observation_and_the_same_tenso
     live = configure(params, timeline, Worker(), Future.result, node,
                      lambda view, data: decode({'base_0_rgb': transport}, view, data))
     live.runner.engine, live.runner.sinks = Watching(live.engine), Sinks()
-    listener = Listener(node, params, live, pytest.fail)
+    listener = Listener(node, params, live)
     camera = node.create_publisher(CompressedImage if transport == 'compressed' else Image, 'top/image_raw',
                                    qos_profile_sensor_data)
     joints = node.create_publisher(JointState, 'joint_states', 10)
