@@ -59,6 +59,15 @@ def aloha_parameters(**changes):
     return [Parameter(name, value=value) for name, value in flat.items()]
 
 
+def velocity_profile(folder):
+    """Path of aloha_sim's profile with actions that are velocities, written to a folder."""
+    text = (config_folder() / 'profiles' / 'aloha_sim.yaml').read_text()
+    file = folder / 'velocities.yaml'
+    before, _, after = text.partition('action_ranges:')
+    file.write_text((before + after[after.index('language_suffix:'):]).replace('joint_position', 'joint_velocity'))
+    return str(file)
+
+
 class Rig:
     """One node under test and the robot around it, in a namespace of their own, spun together."""
 
