@@ -137,16 +137,17 @@ class Rig:
             self.camera, self.joints, self.instruction, self.question, self.emergency)), 'the node subscribes')
         self.until(lambda: self.status.state == 'waiting', 'waiting')
 
-    def run(self, text='put the red block on the left'):
-        """Start, give it all it needs, wait until it commands."""
+    def run(self, text='put the red block on the left', commands=None):
+        """Start, give it all it needs, wait until it commands (on `joint_command`, or whatever fills `commands`)."""
         self.start()
         self.sources += [self.send_picture, self.send_joints]
         self.instruction.publish(String(data=text))
-        self.until_running()
+        self.until_running(commands)
 
-    def until_running(self):
-        self.commands.clear()
-        self.until(lambda: self.status.state == 'running' and self.commands, 'running and commanding')
+    def until_running(self, commands=None):
+        commands = self.commands if commands is None else commands
+        commands.clear()
+        self.until(lambda: self.status.state == 'running' and commands, 'running and commanding')
 
     def until_state(self, state):
         self.until(lambda: self.status.state == state, state)
@@ -157,9 +158,9 @@ class Rig:
     def send_joints(self):
         self.joints.publish(joint_state(self.positions))
 
-    def run_swinging(self):
+    def run_swinging(self, commands=None):
         """Run until the first joint moves fast; gives the list of (time in s, source, command) of what is said."""
-        self.run('fake: swing')
+        self.run('fake: swing', commands)
         said, loop = [], self.node.parts.loop
         publish = loop.publish
 
