@@ -168,7 +168,7 @@ class Rig:
             said.append((time.monotonic(), tick.source, tick.command))
             publish(tick)
         loop.publish = record
-        self.until(lambda: self.moving(said), 'moving')
+        self.until(lambda: self.moving(said), 'moving', 60)
         return said
 
     def moving(self, said):

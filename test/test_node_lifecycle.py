@@ -305,7 +305,7 @@ def assert_braked(rig, said):
     assert np.array_equal(commands[-1], rig.commands[-1]) and np.array_equal(rig.commands[-2], rig.commands[-1])
 
 
-SLOW = {'limits__default__acceleration': 1.0, 'limits__default__jump': 2.0}  # at rest after 0.7 s and more
+SLOW = {'limits__default__acceleration': 1.2, 'limits__default__jump': 2.0}  # at rest after 0.58 s and more
 
 
 @pytest.mark.parametrize('rig', [{}, SLOW, {'limits__default__acceleration': 5.0, 'use_sim_time': True}], indirect=True,

@@ -210,17 +210,17 @@ def test_a_robot_description_that_nobody_publishes_is_told(rig_of, monkeypatch):
 @pytest.mark.parametrize('how', ['stop', 'crash'])
 def test_a_chunk_that_the_robot_executes_is_replaced_by_braking_to_rest_however_long_that_takes(rig_of, how):
     rig = rig_of(output__all__type='joint_trajectory_chunk', output__all__topic='trajectory',
-                 limits__default__acceleration=1.0, limits__default__jump=2.0)
+                 limits__default__acceleration=2.0, limits__default__jump=2.0)
     messages = heard(rig, JointTrajectory, 'trajectory')
     said = rig.run_swinging(commands=messages)
     limits, count = rig.node.parts.loop.controller.limits, len(messages)
     rig.node.parts.loop.controller._stall_ns = 10**12  # a standstill of a busy machine would leave nothing to brake
-    rig.until(lambda: rig.moving(said), 'moving')
+    rig.until(lambda: rig.moving(said), 'moving', 60)
     rig.call('stop') if how == 'stop' else rig.instruction.publish(String(data='fake: crash'))
     rig.until(lambda: not rig.node.parts.loop.controller.moving, 'rest')
     rig.turn()
     braking = np.array([point.positions for point in messages[-1].points])
     steps = np.diff(braking, axis=0)[:, 0]
-    assert len(messages) > count and len(braking) > 30 and steps[-1] == 0
+    assert len(messages) > count and len(braking) > 20 and steps[-1] == 0
     assert np.abs(np.diff(steps)).max() <= limits.acceleration[0] / 3600 * 1.01 + 1e-9
     np.testing.assert_allclose(braking[-1], said[-1][2], atol=1e-9)  # where the controller itself comes to rest

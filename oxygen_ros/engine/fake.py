@@ -63,7 +63,7 @@ class FakeEngine:
     ending means braking.
     """
 
-    SWING_RAD, SWING_PHASE_S = 0.4, 2.5  # amplitude and phase [rad/s]: 1 rad/s at most
+    SWING_RAD, SWING_PHASE_S = 0.5, 2.0  # amplitude and phase [rad/s]: 1 rad/s at most
 
     def __init__(self, joint_names, kind=ActionKind.JOINT_POSITION, horizon=10, dt_s=0.05, slots=4, decode_rounds=2,
                  text='this is not a model', frame_s=0.0, fail_at=None, sleep=time.sleep):
