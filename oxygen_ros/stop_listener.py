@@ -38,9 +38,9 @@ class StopListener:
         publishers = self._node.get_publishers_info_by_topic(self._topic)
         if self._latched is None and any(qos.latches(publisher.qos_profile) for publisher in publishers):
             self._latched = self._subscribe(Bool, TOPIC, self._on_emergency_stop, qos.latched_stop())
-        deaf = [publisher for publisher in publishers if publisher.topic_type != BOOL]
-        self._stops.hear(deaf and f'{TOPIC} of node {deaf[0].node_name} cannot be heard: it is {deaf[0].topic_type}, '
-                         f'it must be {BOOL}' or '')
+        wrong = {publisher.topic_type for publisher in publishers} - {BOOL}
+        self._stops.hear(f'a publisher on {self._topic} cannot be heard: it is {", ".join(sorted(wrong))}, it must be '
+                         f'{BOOL} (ros2 topic info -v names it)' if wrong else '')
 
     def _subscribe(self, kind, topic, callback, profile):
         def guarded(data):

@@ -110,7 +110,7 @@ def test_a_button_of_another_type_stops_with_a_sentence_until_it_is_gone(rig):
     try:
         other.create_publisher(Int8, 'emergency_stop', 1)
         rig.until_state('stopped')
-        for words in ('odd_button', 'std_msgs/msg/Int8', 'must be std_msgs/msg/Bool'):
+        for words in (f'{rig.namespace}/emergency_stop', 'std_msgs/msg/Int8', 'must be std_msgs/msg/Bool'):
             assert words in rig.status.detail
         assert 'cannot be heard' in rig.call('resume').message
     finally:
