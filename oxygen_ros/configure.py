@@ -14,7 +14,7 @@ from oxygen_ros.convert.joints import JointMerger
 from oxygen_ros.engine.chunk import ActionKind
 from oxygen_ros.engine.request import LanguageRequest
 from oxygen_ros.frames import FrameRunner, Limits, Task
-from oxygen_ros.inputs import Inputs, Stream
+from oxygen_ros.inputs import Inputs, JointStream, Stream
 from oxygen_ros.profile.prompt import suffix_text
 from oxygen_ros.profile.units import check_units
 
@@ -42,17 +42,18 @@ def configure(params, timeline, worker, wait, node, decode, stops=None):
     engine = wait(worker.call(lambda: build.build_engine(settings, profile, lambda: control.plan)))
 
     source = params['stamp_source']
+    merger = JointMerger(profile.joints, stamp_source=source)
     inputs = Inputs(
         {view: Stream(view, node.resolve_topic_name(params[f'image.{view}.topic']), source)
          for view in params['views']},
-        Stream('joint_states', node.resolve_topic_name('joint_states'), source))
+        JointStream('joint_states', node.resolve_topic_name('joint_states'), merger))
     runner = FrameRunner(engine, inputs, timeline, decode, tasks, limits(params), question(params, profile))
     stops = stops or Stops()
     stops.heartbeat.set(params['heartbeat_timeout_s'])
     loop = ControlLoop(control, timeline, params['control_rate_hz'], params['realtime_priority'], stops)
     return Configured(
         'fake' if settings.fake else profile.model, settings.mode, params['dry_run'], profile, engine, timeline, worker,
-        inputs, JointMerger(profile.joints), runner, loop, outputs, stops)
+        inputs, merger, runner, loop, outputs, stops)
 
 
 def check_views(params, profile):

@@ -30,11 +30,18 @@ class Configured:
     stops: Stops
     messages_refused: int = 0  # besides those that the inputs count themselves
     collections: Durations = field(default_factory=Durations)  # of garbage, in the executor's thread
-    qos_problems: dict = field(default_factory=dict)  # topic -> sentence
+    qos_problems: dict = field(default_factory=dict)  # topic, resolved -> sentence
+    heard: dict = field(default_factory=dict)  # topic as subscribed -> Heard
     chunk_refusal: str = ''  # why the newest chunk was not taken
+    broken_chunk: str = ''  # why the newest chunk could be taken at no time: not finite, out of range
+    clock_steps: int = 0  # of this machine's clock, or of simulated time
 
     def inputs_refused(self):
         return self.messages_refused + sum(stream.refused for stream in self.inputs.streams())
+
+    def broken(self):
+        """Why what the model says is of no use, in words; empty where it is. The arm holds until it is."""
+        return f'broken chunk: {self.broken_chunk}' if self.broken_chunk else self.runner.broken
 
     def failure(self):
         """Why nothing will move before cleanup and configure; empty when nothing broke."""
@@ -76,7 +83,6 @@ class Configured:
     def clear_inputs(self):
         """Forget what was received; the instruction stays in force."""
         self.inputs.clear()
-        self.merger.clear()
 
     def reset(self, now_ns):
         """Forget inputs, chunks and texts, and start again from what comes next; a stop stays."""

@@ -3,6 +3,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 import threading
 
+from oxygen_ros.engine.chunk import NotFinite
 from oxygen_ros.engine.observation import Observation
 from oxygen_ros.engine.request import FinishReason, LanguageRequest
 
@@ -55,6 +56,7 @@ class FrameRunner:
         self.counters = replace(engine.counters)  # as of the end of the newest frame: the sums in it belong together
         self.delayed = ''  # why the last world was not taken
         self.problem = ''  # why the last frame gave no chunk
+        self.broken = ''  # the same, where the model itself gave numbers that are none
         self.frames_refused = 0
         self.texts_finished = 0
         self.questions_refused = 0
@@ -91,12 +93,13 @@ class FrameRunner:
         self._busy_since_ns = self._began_ns = self.timeline.now_ns()
         try:
             self.report = self.engine.run_frame(observation, self._requests(), self.sinks.chunk, self._on_token)
-            self.problem = ''
+            self.problem = self.broken = ''
         except ValueError as error:
             # This world does not fit the model (an instruction too long), or its actions are not finite: no chunk, so
             # the arm holds. Any other exception is a broken engine and ends the thread's work.
             self.frames_refused += 1
             self.problem = f'frame refused: {error}'
+            self.broken = self.problem if isinstance(error, NotFinite) else ''
             return False
         finally:
             self._busy_since_ns = 0

@@ -3,6 +3,7 @@ from dataclasses import dataclass
 import threading
 
 from oxygen_ros.convert.instruction import Instruction
+from oxygen_ros.convert.source_clock import SourceClock
 
 
 @dataclass(frozen=True)
@@ -23,42 +24,50 @@ class Stream:
     `problem` says in words why the newest message was refused, until a good one comes.
     """
 
-    FUTURE_NS = 100_000_000  # a stamp further ahead of its own arrival is a wrong clock
-    PAST_NS = 10_000_000_000  # and so is one further behind
+    STILL_NS = 10_000_000_000  # equal pictures for so long are worth a word where no stamp says whether they are new
 
     def __init__(self, name, topic, stamp_source='header'):
         self.name = name
         self.topic = topic
-        self.stamp_source = stamp_source
+        self.clock = SourceClock(stamp_source)
         self.newest = None
         self.received = 0
         self.refused = 0
-        self.repeated = 0
-        self.wrong_stamps = 0
         self.problem = ''
-        self._last_header_ns = 0
+        self._still_since_ns = None  # since when messages without a stamp are equal
 
-    def put(self, payload, header_ns, now_ns, repeats=False):
-        """
-        Keep a message and return whether it is news.
+    @property
+    def repeated(self):
+        return self.clock.repeated
 
-        The same stamp again is a frozen driver, not a new picture. A stamp of zero, from the future or far in the past
-        is replaced by the time of arrival and counted. `repeats` allows the same stamp again, where several publishers
-        share a topic.
-        """
+    @property
+    def overtaken(self):
+        return self.clock.overtaken
+
+    @property
+    def wrong_stamps(self):
+        return self.clock.wrong_stamps
+
+    @property
+    def clock_changes(self):
+        return self.clock.changes
+
+    def put(self, payload, header_ns, now_ns):
+        """Keep a message and return whether it is news; the same stamp again is a frozen driver, not a new picture."""
         self.received += 1
-        if header_ns and header_ns == self._last_header_ns and not repeats:
-            self.repeated += 1
+        stamp_ns = self.clock.date(header_ns, now_ns)
+        if stamp_ns is None:
             return False
-        self._last_header_ns = header_ns
-        stamp = now_ns
-        if self.stamp_source == 'header':
-            if -self.FUTURE_NS <= now_ns - header_ns <= self.PAST_NS:
-                stamp = min(header_ns, now_ns)
-            else:
-                self.wrong_stamps += 1
-        self.newest = Sample(payload, stamp, now_ns, self.received)
+        if header_ns or self.newest is None or self.newest.payload != payload:
+            self._still_since_ns = None
+        elif self._still_since_ns is None:
+            self._still_since_ns = self.newest.received_ns
+        self.keep(payload, stamp_ns, now_ns)
         return True
+
+    def keep(self, payload, stamp_ns, now_ns):
+        """Replace the newest sample by one whose time is known."""
+        self.newest = Sample(payload, stamp_ns, now_ns, self.received)
 
     def refuse(self, sentence):
         """Count a message that will not do; whatever was kept before stays."""
@@ -70,20 +79,90 @@ class Stream:
         self.problem = ''
 
     def clear(self):
-        self.newest = None
+        self.newest = self._still_since_ns = None
         self.problem = ''
-        self._last_header_ns = 0
+        self.clock.clear()
 
     def lateness(self, now_ns, max_age_s):
         """Why there is no fresh message, in words; empty when there is one."""
         newest = self.newest
         if newest is None:
-            return f'no {self.name} yet on {self.topic}'
-        # The stamp may be honest and old, or wrong and new: the older of the two ages counts.
-        age_s = (now_ns - min(newest.stamp_ns, newest.received_ns)) / 1e9
-        if age_s > max_age_s:
-            return f'{self.name} on {self.topic} is {age_s:.2f} s old, the limit is {max_age_s:g} s'
-        return ''
+            doubt = self.clock.doubt
+            return f'no {self.name} yet on {self.topic}' + (f': what comes is {doubt}' if doubt else '')
+        age_s = (now_ns - newest.stamp_ns) / 1e9
+        return self._late(self.name, age_s, max_age_s) if age_s > max_age_s else ''
+
+    def _late(self, name, age_s, max_age_s):
+        return f'{name} on {self.topic} is {age_s:.2f} s old, the limit is {max_age_s:g} s'
+
+    def clock_warning(self):
+        """Why the age of messages may be another than said, in words; empty where stamps tell it."""
+        newest, since_ns = self.newest, self._still_since_ns
+        if newest and since_ns is not None and newest.received_ns - since_ns > self.STILL_NS:
+            return (f'{self.name} on {self.topic} is not stamped and the same to the last byte for '
+                    f'{(newest.received_ns - since_ns) / 1e9:.0f} s: is the camera alive?')
+        return f'{self.name} on {self.topic} is {self.clock.warning}' if self.clock.warning else ''
+
+
+class JointStream(Stream):
+    """The joint states: messages that may each carry only some joints, merged; the sample is float64 [J]."""
+
+    def __init__(self, name, topic, merger):
+        super().__init__(name, topic)
+        self.merger = merger
+
+    @property
+    def repeated(self):
+        return self.merger.repeated
+
+    @property
+    def overtaken(self):
+        return max(clock.overtaken for clock in self.merger.clocks.values())
+
+    @property
+    def wrong_stamps(self):
+        return max(clock.wrong_stamps for clock in self.merger.clocks.values())
+
+    @property
+    def clock_changes(self):
+        return max(clock.changes for clock in self.merger.clocks.values())
+
+    def put(self, message, now_ns):
+        """
+        Merge a JointState and return whether every joint is known.
+
+        Raises ValueError with a sentence for a message that will not do. One without joints of the policy is not ours.
+        """
+        if not self.merger.merge_message(message, now_ns):
+            return False
+        self.received += 1
+        self.accept()
+        if not self.merger.complete:
+            missing = self.merger.missing()
+            doubt = self.merger.clocks[missing[0]].doubt
+            self.problem = (f'no state yet of {", ".join(missing)} on {self.topic}'
+                            + (f': what comes is {doubt}' if doubt else ''))
+            return False
+        self.keep(self.merger.positions(), self.merger.time_ns(), now_ns)
+        return True
+
+    def clear(self):
+        super().clear()
+        self.merger.clear()
+
+    def lateness(self, now_ns, max_age_s):
+        sentence = super().lateness(now_ns, max_age_s)
+        late = self.merger.late(now_ns, max_age_s) if sentence and self.newest else {}
+        if not 0 < len(late) < len(self.merger.joints):
+            return sentence
+        return self._late(f'{", ".join(late)} of {self.name}', max(late.values()), max_age_s)
+
+    def clock_warning(self):
+        warnings = {name: clock.warning for name, clock in self.merger.clocks.items() if clock.warning}
+        if not warnings:
+            return ''
+        who = '' if len(warnings) == len(self.merger.joints) else f'{", ".join(warnings)} of '
+        return f'{who}{self.name} on {self.topic} is {next(iter(warnings.values()))}'
 
 
 class Inputs:
@@ -91,7 +170,7 @@ class Inputs:
 
     def __init__(self, views, joints):
         self.views = views  # {view: Stream}, payload: serialised message
-        self.joints = joints  # Stream, payload: float64 [J], set only when every joint is known
+        self.joints = joints  # JointStream
         self.instruction = Instruction()
         self._taken = {}
         self._lock = threading.Lock()
@@ -103,13 +182,18 @@ class Inputs:
         """One sentence for each input that is missing or late."""
         found = [stream.lateness(now_ns, image_max_age_s) for stream in self.views.values()]
         found.append(self.joints.lateness(now_ns, joint_max_age_s))
-        if not self.instruction.instruction_id:
-            found.append('no instruction yet')
-        elif not self.instruction.text:
-            found.append('the instruction is empty: the arm holds')
-        elif self.instruction.expired(now_ns, instruction_timeout_s):
-            found.append(f'the instruction was not repeated for {instruction_timeout_s:g} s')
+        found.append(self.without_instruction(now_ns, instruction_timeout_s))
         return [sentence for sentence in found if sentence]
+
+    def without_instruction(self, now_ns, instruction_timeout_s):
+        """Why no instruction is in force, in words; empty when one is."""
+        if not self.instruction.instruction_id:
+            return 'no instruction yet'
+        if not self.instruction.text:
+            return 'the instruction is empty: the arm holds'
+        if self.instruction.expired(now_ns, instruction_timeout_s):
+            return f'the instruction was not repeated for {instruction_timeout_s:g} s'
+        return ''
 
     def refusals(self):
         """One sentence for each input whose newest message was refused."""

@@ -5,9 +5,10 @@ from rclpy.event_handler import SubscriptionEventCallbacks
 from sensor_msgs.msg import CompressedImage, Image, JointState
 from std_msgs.msg import String
 
-from oxygen_ros import messages, qos
+from oxygen_ros import incompatible, messages, qos
 from oxygen_ros.convert import images
 from oxygen_ros.convert.instruction import Change, clean
+from oxygen_ros.heard import Heard
 
 IMAGE_TYPES = {'raw': Image, 'compressed': CompressedImage}
 
@@ -44,44 +45,48 @@ class Listener:
         self.subscriptions.clear()
 
     def _subscribe(self, kind, topic, callback, profile):
+        heard = self._parts.heard.setdefault(topic, Heard(self._node.resolve_topic_name(topic)))
+
         def guarded(data):
+            heard.note(self._parts.timeline.now_ns())
             try:
                 callback(data)
             except Exception as error:
-                self._refuse(topic, error)
+                heard.refuse(self._refuse(topic, error))
         self.subscriptions.append(self._node.create_subscription(
             kind, topic, guarded, profile, raw=True, qos_overriding_options=qos.overrides(),
             event_callbacks=SubscriptionEventCallbacks(
-                incompatible_qos=partial(incompatible, self._node, self._parts, topic, 'a publisher'))))
+                incompatible_qos=partial(incompatible.note, self._node, self._parts, topic, incompatible.PUBLISHER))))
 
     def _refuse(self, topic, error):
         self._parts.messages_refused += 1
-        self._node.get_logger().warning(
-            f'message on {topic} refused: {sentence(error)}', throttle_duration_sec=1.0)
+        problem = f'message on {topic} refused: {sentence(error)}'
+        self._node.get_logger().warning(problem, throttle_duration_sec=1.0)
+        return problem
+
+    def _refuse_sample(self, stream, error):
+        stream.refuse(sentence(error))
+        self._node.get_logger().warning(stream.problem, throttle_duration_sec=1.0)
 
     def _on_image(self, stream, data):
-        stream.put(data, messages.serialised_stamp_ns(data), self._parts.timeline.now_ns())
-        self._parts.worker.wake()
+        try:
+            stamp_ns = messages.serialised_stamp_ns(data)
+        except ValueError as error:
+            self._refuse_sample(stream, error)
+            return
+        if stream.put(data, stamp_ns, self._parts.timeline.now_ns()):
+            self._parts.worker.wake()
 
     def _on_joints(self, data):
-        parts, now_ns = self._parts, self._parts.timeline.now_ns()
-        stream, merger = parts.inputs.joints, parts.merger
+        parts, stream = self._parts, self._parts.inputs.joints
         try:
-            taken = merger.merge_message(messages.deserialise(data, JointState), now_ns)
+            known = stream.put(messages.deserialise(data, JointState), parts.timeline.now_ns())
         except Exception as error:
-            stream.refuse(sentence(error))
-            self._node.get_logger().warning(stream.problem, throttle_duration_sec=1.0)
+            self._refuse_sample(stream, error)
             return
-        if not taken:
-            return  # other joints on the same topic
-        stream.accept()
-        if not merger.complete:
-            stream.problem = f'no state yet of {", ".join(merger.missing())} on {stream.topic}'
-            return
-        positions, received_ns = merger.positions(), merger.received_ns()
-        stream.put(positions, merger.stamp_ns(), received_ns, repeats=True)
-        parts.loop.post('measured', positions, received_ns)
-        parts.worker.wake()
+        if known:
+            parts.loop.post('measured', stream.newest.payload, stream.newest.stamp_ns)
+            parts.worker.wake()
 
     def _on_instruction(self, data):
         parts, now_ns = self._parts, self._parts.timeline.now_ns()
@@ -115,10 +120,3 @@ def decode(transports, view, data):
 
 def sentence(error):
     return ' '.join(str(error).split()) or type(error).__name__
-
-
-def incompatible(node, parts, topic, who, event):
-    """Say that two ends of a topic will never meet, which the middleware does in silence (image_pipeline#770)."""
-    policy = str(getattr(event.last_policy_kind, 'name', event.last_policy_kind)).lower().rpartition('policy_')[2]
-    parts.qos_problems[topic] = f'{who} on {topic} has an incompatible QoS ({policy}); see qos_overrides'
-    node.get_logger().warning(parts.qos_problems[topic])

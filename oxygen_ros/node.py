@@ -7,7 +7,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 from std_srvs.srv import Trigger
 
-from oxygen_ros import diagnostics, qos
+from oxygen_ros import diagnostics, incompatible, qos
 from oxygen_ros.configure import apply_live, configure
 from oxygen_ros.control.stops import Stops
 from oxygen_ros.listener import Listener, decode, sentence
@@ -20,6 +20,7 @@ from oxygen_ros.worker import EngineThread
 
 HOUSEKEEPING_S = 0.1
 FULL_COLLECTION_S = 60
+CLOCK_LOG_S = 10.0  # two publishers of /clock make time step at each of their messages
 BRAKE_SLACK_S = 0.5  # more than the limits say that braking takes, before commands end
 
 
@@ -43,16 +44,17 @@ class OxygenNode(LifecycleNode):
         self._reported = None
         self._counted = {}
         self._seconds = 0
+        self._warned = set()  # inputs whose clock the log was told about
         self.parameters = Parameters(self, self._parameters_changed)
         self.stops = Stops(self._stopped)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._status = self.create_publisher(EngineStatus, '~/status', qos.status())
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', qos.diagnostics())
         for name, serve in (('stop', self._serve_stop), ('resume', self._serve_resume), ('reset', self._serve_reset)):
             self.create_service(Trigger, f'~/{name}', serve)
         self.stop_listener = StopListener(self, self.stops)
-        self.create_timer(HOUSEKEEPING_S, self._keep_house, clock=steady)
-        self.create_timer(1.0, self._each_second, clock=steady)
+        self.create_timer(HOUSEKEEPING_S, self._keep_house, clock=self._steady)
+        self.create_timer(1.0, self._each_second, clock=self._steady)
         unknown = self.parameters.unknown()
         if unknown:
             self.get_logger().warning(f'parameters that mean nothing here, are they misspelt? {", ".join(unknown)}')
@@ -276,9 +278,14 @@ class OxygenNode(LifecycleNode):
             self.stops.watch(time.monotonic_ns())
             step_s = parts.timeline.stepped()
             if step_s:
-                self.get_logger().warning(f'the clock stepped by {step_s:.3f} s; starting again from fresh inputs')
+                parts.clock_steps += 1
+                self.get_logger().warning(
+                    f'the clock stepped by {step_s:.3f} s, for the {parts.clock_steps}. time since configure; starting '
+                    'again from fresh inputs', throttle_duration_sec=CLOCK_LOG_S,
+                    throttle_time_source_type=self._steady)
                 parts.follow_step(step_s)
                 parts.reset(parts.timeline.now_ns())
+            self._speaker.log_refusal()
         if self._state() != self._reported:
             self._report_status()
 
@@ -307,8 +314,19 @@ class OxygenNode(LifecycleNode):
             gc.collect(2 if self._seconds % FULL_COLLECTION_S == 0 else 1)
             self._parts.collections.add(time.monotonic_ns() - begun_ns)
 
+    def _warn_of_inputs(self):
+        """Log an input that is not dated by its stamps, once until it is; drop QoS complaints that are over."""
+        incompatible.forget_solved(self, self._parts)
+        for stream in self._parts.inputs.streams():
+            warning = stream.clock_warning()
+            if warning and stream.name not in self._warned:
+                self.get_logger().warning(warning)
+            (self._warned.add if warning else self._warned.discard)(stream.name)
+
     def _each_second(self):
         self._collect()
+        if self.active:
+            self._warn_of_inputs()
         self._report()
 
     def _report(self):

@@ -4,6 +4,7 @@ The node's mouth: joint commands, chunks, tokens and texts.
 Each publisher is used by one thread only: commands by the control loop's, the rest by the engine's. rcl_publish may be
 called from any thread, and going through the executor would add its queue to the age of every command and token.
 """
+from collections import deque
 from functools import partial
 
 from rclpy.duration import Duration
@@ -11,9 +12,8 @@ from rclpy.event_handler import PublisherEventCallbacks
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
-from oxygen_ros import messages, qos
+from oxygen_ros import incompatible, messages, qos
 from oxygen_ros.convert.commands import CommandType
-from oxygen_ros.listener import incompatible
 from oxygen_ros.msg import ActionChunk, LanguageToken
 
 HOLD_ACKNOWLEDGED_S = 0.2
@@ -30,6 +30,7 @@ class Speaker:
         self._points = points
         self._fresh = False  # the last tick came from a chunk
         self._taken = None  # chunk that the controller took since the last tick
+        self._unsaid = deque(maxlen=1)  # newest refusal that the log has not seen
         self._trajectories = any(output.command_type is CommandType.JOINT_TRAJECTORY for output in parts.outputs)
         self._kind = parts.profile.action_kind
         self._publishers = []
@@ -48,7 +49,8 @@ class Speaker:
     def _publisher(self, kind, topic, profile):
         self._publishers.append(self._node.create_publisher(
             kind, topic, profile, qos_overriding_options=qos.overrides(), event_callbacks=PublisherEventCallbacks(
-                incompatible_qos=partial(incompatible, self._node, self._parts, topic, 'a subscriber'))))
+                incompatible_qos=partial(
+                    incompatible.note, self._node, self._parts, topic, incompatible.SUBSCRIBER))))
         return self._publishers[-1]
 
     def close(self):
@@ -100,6 +102,7 @@ class Speaker:
         """Offer a chunk to the controller and show it, unless it would only tempt somebody to move a stopped arm."""
         parts = self._parts
         examined = parts.loop.controller.examine(chunk)
+        parts.broken_chunk = examined.refusal
         parts.loop.post('offer', examined, parts.timeline.now_ns(), then=partial(self._judged, chunk))
         if parts.stops.reason:
             return
@@ -109,14 +112,18 @@ class Speaker:
             self._trajectory.publish(trajectory)
 
     def _judged(self, chunk, reason):
-        """Control thread: what the controller said to a chunk."""
+        """Control thread, which must not wait for a log: what the controller said to a chunk."""
         parts = self._parts
         parts.chunk_refusal = reason and f'chunk refused: {reason}'
-        if reason:
-            if not reason.startswith('stopped'):  # that was said when it stopped
-                self._node.get_logger().warning(parts.chunk_refusal, throttle_duration_sec=1.0)
-            return
-        self._taken = chunk
+        if not reason:
+            self._taken = chunk
+        elif not reason.startswith('stopped'):  # that was said when it stopped
+            self._unsaid.append(parts.chunk_refusal)
+
+    def log_refusal(self):
+        """Log what was refused since the last call; for the executor's thread."""
+        if self._unsaid:
+            self._node.get_logger().warning(self._unsaid.popleft(), throttle_duration_sec=1.0)
 
     def token(self, event):
         self._token.publish(messages.language_token(event))

@@ -2,9 +2,11 @@
 import time
 
 from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.qos import ReliabilityPolicy
 from std_msgs.msg import Bool, Empty
 
 from oxygen_ros import messages, qos
+from oxygen_ros.heard import Heard
 from oxygen_ros.listener import sentence
 
 TOPIC = 'emergency_stop'
@@ -43,14 +45,21 @@ class StopListener:
                          f'{BOOL} (ros2 topic info -v names it)' if wrong else '')
 
     def _subscribe(self, kind, topic, callback, profile):
+        counted = profile.reliability is ReliabilityPolicy.BEST_EFFORT  # the one that every publisher's messages reach
+
         def guarded(data):
+            parts = self._node.parts if counted else None
+            heard = parts and parts.heard.setdefault(topic, Heard(self._node.resolve_topic_name(topic)))
+            if heard:
+                heard.note(parts.timeline.now_ns())
             try:
                 callback(data)
             except Exception as error:
-                if self._node.parts is not None:
-                    self._node.parts.messages_refused += 1
-                self._node.get_logger().warning(
-                    f'message on {topic} refused: {sentence(error)}', throttle_duration_sec=1.0)
+                problem = f'message on {topic} refused: {sentence(error)}'
+                self._node.get_logger().warning(problem, throttle_duration_sec=1.0)
+                if heard:
+                    parts.messages_refused += 1
+                    heard.refuse(problem)
         # Without the default events: who is not heard by one of them is heard by another.
         return self._node.create_subscription(
             kind, topic, guarded, profile, raw=True,

@@ -49,6 +49,7 @@ def test_no_more_frames_a_second_than_allowed_and_none_is_lost_to_a_clock_that_s
     world = World(limits=Limits(max_frame_rate_hz=20.0))  # looks come at 100 Hz
     assert [world.see() for _ in range(11)] == [True, *[False] * 4, True, *[False] * 4, True]
     world.now_ns -= 10**9
+    world.inputs.clear()  # as the node does then
     assert world.see()
 
 
@@ -118,7 +119,20 @@ def test_the_oldest_picture_anchors_the_frame():
     assert world.chunks[0].stamp_ns == NOW - 5_000_000
 
 
-def test_late_or_scattered_inputs_start_no_frame_and_the_reason_is_kept():
+def test_views_of_different_moments_start_no_frame_and_the_sentence_names_them():
+    world = World()
+    world.inputs.views['left_wrist_0_rgb'] = wrist = Stream('left_wrist_0_rgb', '/wrist')
+    wrist.put(b'', NOW + 10_000_000, NOW + 10_000_000)
+    assert world.see() and not world.runner.delayed
+    world.now_ns += 290_000_000
+    assert not world.see()
+    assert world.runner.delayed == ('images lie 0.300 s apart (left_wrist_0_rgb is behind base_0_rgb), the limit is '
+                                    '0.1 s')
+    wrist.put(b'', world.now_ns - 90_000_000, world.now_ns)
+    assert world.runner.step() and not world.runner.delayed
+
+
+def test_late_inputs_start_no_frame_and_the_reason_is_kept():
     world = World()
     world.see()
     world.now_ns += 2 * 10**9

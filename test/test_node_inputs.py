@@ -1,12 +1,14 @@
 """What the node does with the messages it gets: nothing is invented, nothing bad gets through, nothing is lost."""
 import time
 
+import cv2
 import numpy as np
 import pytest
+from sensor_msgs.msg import CompressedImage
 from std_msgs.msg import String
 
 from oxygen_ros.sim.joints import JOINTS, START
-from rig import joint_state, picture, Rig
+from rig import joint_state, picture, Rig, stamp
 
 
 @pytest.fixture
@@ -129,6 +131,93 @@ def test_a_camera_that_repeats_one_picture_counts_as_stopped(rig):
     rig.sources.pop()
     rig.sources.append(rig.send_picture)
     rig.until_running()
+
+
+def test_joint_states_that_repeat_count_as_stopped_and_name_no_single_joint(rig):
+    rig.run()
+    rig.sources.remove(rig.send_joints)
+    frozen = joint_state(stamp_ns=time.time_ns() - 9 * 10**9)  # soon ten seconds old, and more
+    rig.sources.append(lambda: rig.joints.publish(frozen))
+    rig.until(lambda: 'joint_states on' in rig.status.detail and 's old, the limit' in rig.status.detail, 'late')
+    rig.until_state('waiting')
+    assert 'of joint_states' not in rig.status.detail
+    rig.commands.clear()
+    rig.turn(100)
+    assert not rig.commands and rig.status.state == 'waiting'
+    rig.sources.pop()
+    rig.sources.append(rig.send_joints)
+    rig.until_running()
+
+
+def test_a_gripper_that_stops_later_is_named_and_the_arm_holds(rig):
+    rig.start()
+
+    def send(names):
+        rig.joints.publish(joint_state([START[JOINTS.index(name)] for name in names], names))
+    arms, gripper = (lambda: send(JOINTS[:13])), (lambda: send(JOINTS[13:]))
+    rig.sources += [rig.send_picture, arms, gripper]
+    rig.instruction.publish(String(data='go'))
+    rig.until_running()
+    rig.sources.remove(gripper)
+    rig.until(lambda: 'right_gripper of joint_states on' in rig.status.detail, 'the late joint is named')
+    rig.until_state('waiting')
+    assert 'left_gripper' not in rig.status.detail
+    rig.commands.clear()
+    rig.turn()
+    assert not rig.commands
+    rig.sources.append(gripper)
+    rig.until_running()
+
+
+class TwoCameras:
+    """A raw camera on top, and a compressed one on the left wrist that is `behind_s` behind."""
+
+    def __init__(self):
+        self.rig = Rig(views=['base_0_rgb', 'left_wrist_0_rgb'], image__left_wrist_0_rgb__topic='wrist/compressed',
+                       image__left_wrist_0_rgb__transport='compressed')
+        self.wrist = self.rig.robot.create_publisher(CompressedImage, 'wrist/compressed', 1)
+        self.behind_s = 0.0
+        self.rig.start()
+        self.rig.sources += [self.send, self.rig.send_joints]
+        self.rig.instruction.publish(String(data='go'))
+
+    def send(self):
+        now_ns = time.time_ns()
+        self.rig.camera.publish(picture(stamp_ns=now_ns))
+        message = CompressedImage(format='png', data=PNG)
+        stamp(message.header, now_ns - round(self.behind_s * 1e9))
+        self.wrist.publish(message)
+
+
+PNG = cv2.imencode('.png', np.full((24, 32, 3), 90, np.uint8))[1].tobytes()
+
+
+def test_a_raw_and_a_compressed_view_make_one_observation_unless_they_lie_apart():
+    cameras = TwoCameras()
+    rig = cameras.rig
+    try:
+        seen, run_frame = [], rig.node.parts.engine.run_frame
+
+        def watched(observation, *arguments):
+            seen.append(observation)
+            return run_frame(observation, *arguments)
+        rig.node.parts.engine.run_frame = watched
+        rig.until_running()
+        rig.until(lambda: seen, 'a frame')
+        assert {view: image.shape for view, image in seen[0].images.items()} == {
+            'base_0_rgb': (24, 32, 3), 'left_wrist_0_rgb': (24, 32, 3)}
+        assert (seen[0].images['left_wrist_0_rgb'] == 90).all() and not (seen[0].images['base_0_rgb'] == 90).all()
+        cameras.behind_s = 0.3
+        rig.until(lambda: 'images lie 0.3' in rig.status.detail, 'the spread is told')
+        assert 's apart (left_wrist_0_rgb is behind base_0_rgb), the limit is 0.1 s' in rig.status.detail
+        rig.until_state('waiting')
+        frames = len(seen)
+        rig.turn()
+        assert len(seen) == frames
+        cameras.behind_s = 0.0
+        rig.until_running()
+    finally:
+        rig.close()
 
 
 @pytest.mark.parametrize('stamp_ns', [0, 10**9, 4 * 10**18])

@@ -1,7 +1,9 @@
 """The node with the package's own small model in it: text streams while the arm is commanded."""
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from std_msgs.msg import String
 
 from oxygen_ros.convert.instruction import MAX_CHARACTERS
+from oxygen_ros.sim.joints import START
 from rig import Rig
 
 # The picture is no picture of the robot; what the limits say to that is not tested here.
@@ -27,6 +29,27 @@ def test_the_real_engine_commands_and_streams_with_one_prefill_a_frame():
         rig.instruction.publish(String(data='x' * (MAX_CHARACTERS + 1)))  # refused, and the old one stays
         rig.turn()
         assert rig.status.instruction_id == 1
+    finally:
+        rig.close()
+
+
+def test_a_state_out_of_range_and_an_instruction_that_is_cut_are_on_the_diagnostics():
+    rig = Rig(engine__fake=False, control__max_chunk_age_s=10.0, **WIDE)
+    parts = {}
+    rig.robot.create_subscription(DiagnosticArray, '/diagnostics', lambda message: parts.update({
+        status.name.rpartition(': ')[2]: status for status in message.status if rig.namespace in status.name}), 10)
+
+    def value(part, key):
+        return int(next((v.value for v in parts[part].values if v.key == key), -1)) if part in parts else -1
+    try:
+        rig.positions = START.copy()
+        rig.positions[0] = 0.5  # the statistics end at 0.3
+        rig.run('put ' + 'the red block ' * 100)
+        rig.until(lambda: value('engine', 'state_out_of_range') > 0 < value('engine', 'dropped_characters'), 'counts')
+        rig.until(lambda: 'characters were dropped' in parts['input instruction'].message, 'the warning')
+        assert parts['input instruction'].level == DiagnosticStatus.WARN
+        rig.instruction.publish(String(data='put the red block on the left'))
+        rig.until(lambda: parts['input instruction'].level == DiagnosticStatus.OK, 'the warning is over')
     finally:
         rig.close()
 

@@ -4,6 +4,7 @@ import threading
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import pytest
+from std_msgs.msg import String
 
 from rig import Rig
 
@@ -33,6 +34,18 @@ def test_a_control_thread_that_stands_still_is_an_error_until_it_ticks_again(rig
         release.set()
     rig.until_running()
     rig.until(lambda: heard['commands'].level == DiagnosticStatus.OK, 'the diagnostics say that it is over')
+
+
+def test_what_the_controller_refuses_is_logged_outside_the_tick(rig, monkeypatch):
+    said, log = [], rig.node.get_logger()
+
+    for level in ('info', 'warning', 'error'):
+        monkeypatch.setattr(log, level, lambda text, **options: said.append((threading.current_thread().name, text)))
+    rig.run()
+    rig.instruction.publish(String(data='fake: jump'))
+    rig.until(lambda: [text for _, text in said if text.startswith('chunk refused: ')], 'the log has the refusal')
+    rig.until_state('waiting')
+    assert {name for name, _ in said} == {threading.current_thread().name}  # which spins the callbacks
 
 
 def test_the_collector_never_runs_in_a_tick(rig):

@@ -3,6 +3,7 @@ import time
 
 import numpy as np
 import pytest
+from rcl_interfaces.msg import Log
 from rclpy.parameter import Parameter
 from std_msgs.msg import Bool, Empty, String
 
@@ -76,8 +77,8 @@ def test_simulated_time_that_begins_again_starts_the_node_again_from_fresh_input
         rig.now_ns = 0
         rig.chunks.clear()
         rig.until_running()
-        rig.until(lambda: rig.chunks and rig.chunks[-1].header.stamp.sec < 2, 'chunks of the new time')
-        assert rig.status.state == 'running'
+        rig.until(lambda: rig.chunks and rig.chunks[-1].header.stamp.sec < 2 and rig.status.state == 'running',
+                  'running on chunks of the new time')
     finally:
         rig.close()
 
@@ -92,6 +93,26 @@ def test_simulated_time_that_stands_still_commands_nothing_new_and_goes_on():
         rig.turn(20)
         assert rig.status.ticks <= ticks + 2
         rig.sources.insert(0, rig.send_clock)
+        rig.until_running()
+    finally:
+        rig.close()
+
+
+def test_a_clock_that_steps_all_the_time_is_counted_and_logged_once(monkeypatch):
+    rig = Rig()
+    try:
+        log = []
+        rig.robot.create_subscription(Log, '/rosout', log.append, 1000)
+        rig.start()
+        rig.until(lambda: [m for m in log if rig.namespace[1:] in m.name and m.msg.startswith('waiting')], 'a log')
+        monkeypatch.setattr(rig.node.parts.timeline, 'stepped', lambda: -3.2)  # two publishers of /clock
+        rig.until(lambda: rig.node.parts.clock_steps >= 5, 'steps')
+        monkeypatch.undo()
+        rig.turn()
+        told = [m.msg for m in log if rig.namespace[1:] in m.name and 'the clock stepped by -3.200 s' in m.msg]
+        assert len(told) == 1
+        rig.sources += [rig.send_picture, rig.send_joints]
+        rig.instruction.publish(String(data='go'))
         rig.until_running()
     finally:
         rig.close()

@@ -67,7 +67,8 @@ class BenchProcessor:
     def inputs(self, observation):
         which = observation.stamp_ns % 4
         return SimpleNamespace(images=self._images[which, :self.shapes.views], slots=tuple(range(self.shapes.views)),
-                               prompt_tokens=self._prompts[which, :self.shapes.prompt])
+                               prompt_tokens=self._prompts[which, :self.shapes.prompt],
+                               state_out_of_range=0, dropped_characters=0)
 
     def padded(self, which):
         """What the reference is given: all three slots (black where masked), masks, padded prompt and its mask."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from oxygen_ros.convert.source_clock import SourceClock
+
 MAX_NAMES = 4096
 
 
@@ -48,27 +50,36 @@ class JointUnits:
 
 
 class JointMerger:
-    """Newest finite position of each joint, with the time it came; `joints` is the order of the policy."""
+    """
+    Newest finite position of each joint, with its time; `joints` is the order of the policy.
 
-    def __init__(self, joints, units=None):
+    Each joint has a clock of its own, because an arm and its gripper may have drivers on different machines, and one of
+    them may stop or repeat itself while the other goes on.
+    """
+
+    def __init__(self, joints, units=None, stamp_source='header'):
         if not joints or len(set(joints)) != len(joints):
             raise ValueError(f'joints must be named, each once: {list(joints)}')
         self.joints = tuple(joints)
         self.units = units
+        self.clocks = {name: SourceClock(stamp_source) for name in self.joints}
+        self.repeated = 0  # messages with no news of any joint
         self._index = {name: i for i, name in enumerate(self.joints)}
         self.clear()
 
     def clear(self):
         """Forget everything seen, as after a jump of the clock."""
-        self._positions = np.full(len(self.joints), np.nan)
-        self._received_ns = np.zeros(len(self.joints), np.int64)
-        self._stamp_ns = np.zeros(len(self.joints), np.int64)
         self._seen = np.zeros(len(self.joints), bool)
+        self._positions = np.full(len(self.joints), np.nan)
+        self._time_ns = np.zeros(len(self.joints), np.int64)
+        for clock in self.clocks.values():
+            clock.clear()
 
     def merge(self, names, positions, received_ns, stamp_ns=0):
         """
         Take one message; gives how many of the policy's joints it carried.
 
+        A joint whose stamp is the one before, or older, keeps its position and its age: the driver says nothing new.
         Raises ValueError with one sentence, and takes nothing, where a joint of the policy has no finite position,
         where names repeat, or where names and positions differ in number. Other joints may hold anything.
         """
@@ -90,11 +101,13 @@ class JointMerger:
                 bad.append(f'{name}={positions[place]}')
         if bad:
             raise ValueError(f'joint state is not finite: {", ".join(bad)}')
-        if found:
-            self._positions[found] = values
-            self._received_ns[found] = received_ns
-            self._stamp_ns[found] = stamp_ns
-            self._seen[found] = True
+        news = 0
+        for row, value in zip(found, values):
+            time_ns = self.clocks[self.joints[row]].date(stamp_ns, received_ns)
+            if time_ns is not None:
+                self._positions[row], self._time_ns[row], self._seen[row] = value, time_ns, True
+                news += 1
+        self.repeated += bool(found) and not news
         return len(found)
 
     def merge_message(self, message, received_ns):
@@ -117,18 +130,14 @@ class JointMerger:
         return self.units.to_policy(self._positions) if self.units is not None else self._positions.copy()
 
     def ages_ns(self, now_ns):
-        """Time since each joint was last heard, int64 [J]; a joint never heard has the age of the whole clock."""
-        return now_ns - self._received_ns
+        """Age of each joint's position, int64 [J]; a joint never heard has the age of the whole clock."""
+        return now_ns - self._time_ns
 
-    def received_ns(self):
-        """Receive time of the joint heard longest ago."""
-        return int(self._received_ns.min())
-
-    def stamp_ns(self):
-        """Stamp of the joint stamped longest ago; 0 where a publisher does not stamp."""
-        return int(self._stamp_ns.min())
+    def time_ns(self):
+        """Time of the joint whose position is oldest."""
+        return int(self._time_ns.min())
 
     def late(self, now_ns, limit_s):
-        """{joint: age in s} of the joints heard longer ago than the limit, seen ones only."""
+        """{joint: age in s} of the joints whose position is older than the limit, seen ones only."""
         ages = self.ages_ns(now_ns) / 1e9
         return {name: float(age) for name, age, seen in zip(self.joints, ages, self._seen) if seen and age > limit_s}

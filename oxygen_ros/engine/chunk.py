@@ -13,6 +13,10 @@ class ActionKind(str, Enum):
     EEF_DELTA = 'eef_delta'
 
 
+class NotFinite(ValueError):
+    """The model gave numbers that are none: a broken checkpoint, or an overflow."""
+
+
 @dataclass(frozen=True)
 class ActionChunk:
     """

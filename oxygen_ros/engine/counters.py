@@ -9,7 +9,8 @@ class Counters:
 
     `rows` sums the streams that each decode round advanced. `captures` counts the computations prepared in fixed
     shapes, `eager_rounds` the rounds that fitted none of them. Of `drafted` tokens `accepted` proved right.
-    `late_chunks` left after their deadline, where there is one.
+    `late_chunks` left after their deadline, where there is one. `state_out_of_range` sums the joints of each frame that
+    lay outside what the statistics span, `dropped_characters` those of instructions that were too long.
     """
 
     frames: int = 0
@@ -23,6 +24,8 @@ class Counters:
     drafted: int = 0
     accepted: int = 0
     late_chunks: int = 0
+    state_out_of_range: int = 0
+    dropped_characters: int = 0
     streams_started: int = 0
     streams_finished: int = 0
     streams_refused: int = 0

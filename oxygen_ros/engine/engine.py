@@ -133,6 +133,8 @@ class Engine:
         images, prompt = self._to_device(inputs)
         frame_id, self._next_frame = self._next_frame, self._next_frame + 1
         self._counters.frames += 1
+        self._counters.state_out_of_range += inputs.state_out_of_range
+        self._counters.dropped_characters += inputs.dropped_characters
         before = replace(self._counters)
         self.language.drop_late(start)
         block = self._take_block()
@@ -185,7 +187,8 @@ class Engine:
             chunk_ready_ms=(ready - start) * 1e3,
             decode_rounds=self._counters.decode_rounds - before.decode_rounds,
             tokens=self._counters.tokens - before.tokens, rows=self._counters.rows - before.rows,
-            request_ids=ids, refused=tuple(refused))
+            request_ids=ids, refused=tuple(refused), state_out_of_range=inputs.state_out_of_range,
+            dropped_characters=inputs.dropped_characters)
 
     def cancel(self, request_id, reason=FinishReason.CANCELLED):
         """End a live stream; its last event comes with the next frame or round. KeyError for an id that is not live."""

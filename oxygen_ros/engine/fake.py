@@ -26,6 +26,8 @@ class FakeCounters:
     blocks_used: int = 0
     blocks_total: int = 0
     pool_bytes: int = 0
+    state_out_of_range: int = 0
+    dropped_characters: int = 0
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class FakeReport:
     decode_ms: float = 0.0
     chunk_ready_ms: float = 0.0
     refused: tuple = ()
+    dropped_characters: int = 0
 
 
 @dataclass

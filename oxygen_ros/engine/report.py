@@ -20,6 +20,8 @@ class FrameReport:
 
     Where the stages are captured for a GPU, vision is part of the prefill. `rows` sums the streams that each decode
     round advanced. `request_ids` are those given to the frame's requests, in order, refused ones included.
+    `state_out_of_range` joints lay outside what the statistics span, the last `dropped_characters` of the instruction
+    did not fit into the prompt.
     """
 
     frame_id: int
@@ -35,3 +37,5 @@ class FrameReport:
     rows: int = 0
     request_ids: tuple[int, ...] = ()
     refused: tuple[Refusal, ...] = ()
+    state_out_of_range: int = 0
+    dropped_characters: int = 0

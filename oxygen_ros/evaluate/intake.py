@@ -57,24 +57,16 @@ class Intake:
             self._skips.arrived() if news else self._skips.repeated()
 
     def _joint_state(self, topic, data):
-        parts, now_ns = self._parts, self._time.now_ns()
-        stream, merger = parts.inputs.joints, parts.merger
+        parts, stream = self._parts, self._parts.inputs.joints
         try:
             message = self._bag.decode(topic, data)
-            taken = merger.merge_message(message, now_ns)
+            known = stream.put(message, self._time.now_ns())
         except ValueError as error:
             stream.refuse(str(error))
             return
         self._check_clock(topic, message.header.stamp.sec * 10**9 + message.header.stamp.nanosec)
-        if not taken:
-            return
-        stream.accept()
-        if not merger.complete:
-            stream.problem = f'no state yet of {", ".join(merger.missing())} on {stream.topic}'
-            return
-        positions, received_ns = merger.positions(), merger.received_ns()
-        stream.put(positions, merger.stamp_ns(), received_ns, repeats=True)
-        parts.loop.post('measured', positions, received_ns)
+        if known:
+            parts.loop.post('measured', stream.newest.payload, stream.newest.stamp_ns)
 
     def instruction(self, text):
         """Take an instruction; a text that will not do is refused as the node does."""

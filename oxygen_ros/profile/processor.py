@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oxygen_ros.engine.chunk import ActionChunk
+from oxygen_ros.engine.chunk import ActionChunk, NotFinite
 from oxygen_ros.profile.normalise import normalise, unnormalise
 from oxygen_ros.profile.profile import VIEWS
 from oxygen_ros.profile.prompt import build_prompt, out_of_range, state_bins
@@ -119,8 +119,8 @@ class Processor:
             raise ValueError(f'profile {profile.name} expects actions [{profile.chunk_horizon}, {self.action_dim}], '
                              f'got {list(actions.shape)}')
         if not np.isfinite(actions).all():
-            raise ValueError(f'the model gave {int((~np.isfinite(actions)).sum())} non-finite actions in frame '
-                             f'{frame_id}')
+            raise NotFinite(f'the model gave {int((~np.isfinite(actions)).sum())} non-finite actions in frame '
+                            f'{frame_id}')
         own = unnormalise(actions[:, :len(profile.actions)], profile.action_statistics, profile.action_normalisation,
                           profile.normalisation_rule)
         model_state, _ = self.model_state(observation.state)

@@ -104,7 +104,7 @@ class _Episodes:
     def _frame(self, time_s, time_ns):
         """Keep the moment of a picture of the first view, if all that belongs to it is there."""
         fresh = len(self.seen) == len(self.views) and all(time_s - at <= FRESH_S for at, *_ in self.seen.values())
-        joints = self.merger.complete and time_ns - self.merger.received_ns() <= FRESH_S * 1e9
+        joints = self.merger.complete and time_ns - self.merger.time_ns() <= FRESH_S * 1e9
         if not (self.text and fresh and joints) or (self.times and time_s - self.times[-1] < FRAME_S - 0.02):
             return
         pictures = []

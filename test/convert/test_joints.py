@@ -40,7 +40,7 @@ def test_a_number_that_is_not_finite_refuses_the_whole_message(bad):
     merger.merge(JOINTS, [1.0, 2.0, 3.0], 1)
     with pytest.raises(ValueError, match='shoulder'):
         merger.merge(JOINTS, [5.0, bad, 6.0], 2)
-    assert merger.positions().tolist() == [1, 2, 3] and merger.received_ns() == 1
+    assert merger.positions().tolist() == [1, 2, 3] and merger.time_ns() == 1
 
 
 def test_joints_of_others_may_hold_anything():
@@ -63,8 +63,18 @@ def test_broken_messages_are_refused_with_the_numbers(names, positions, words):
 
 def test_velocity_and_effort_may_be_missing():
     merger = JointMerger(JOINTS)
-    merger.merge_message(message(JOINTS, [1.0, 2.0, 3.0]), 9)
-    assert merger.stamp_ns() == 5_000_000_007 and merger.received_ns() == 9
+    merger.merge_message(message(JOINTS, [1.0, 2.0, 3.0]), 6_000_000_000)
+    assert merger.complete and merger.time_ns() == 5_000_000_007
+
+
+def test_an_unchanged_stamp_is_silence_of_the_joints_that_carry_it_alone():
+    merger = JointMerger(JOINTS)
+    merger.merge(JOINTS, [1.0, 2.0, 3.0], 6_000, 5_000)
+    assert merger.merge(['gripper'], [9.0], 8_000, 5_000) == 1 and merger.repeated == 1
+    assert merger.merge(['waist', 'shoulder'], [4.0, 5.0], 8_000, 7_000) == 2
+    assert merger.merge(JOINTS, [6.0, 6.0, 6.0], 9_000, 7_000) == 3  # news of the gripper only
+    assert merger.positions().tolist() == [4, 5, 6] and merger.repeated == 1
+    assert merger.ages_ns(10_000).tolist() == [3_000, 3_000, 3_000]
 
 
 def test_clear_forgets():

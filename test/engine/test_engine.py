@@ -1,4 +1,6 @@
 """Promise: actions are untouched by language, text is what it would be alone, nothing leaks."""
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
@@ -209,6 +211,15 @@ def test_a_refused_observation_changes_nothing():
     with pytest.raises(ValueError, match='the prompt has 64 tokens, the engine holds 40'):
         made.run_frame(observation(1, 'p' * 60), [ask(3)], log.chunk, log.token)
     assert made.counters.frames == 0 and made.counters.blocks_used == 0 and log.order == []
+
+
+def test_what_did_not_fit_into_the_prompt_is_reported_and_summed():
+    made, log = engine(), Log()
+    far = replace(observation(1), state=np.array([0.5, 1.5, 1.1]))
+    for seen, outside in ((observation(1), 0), (far, 2), (far, 2)):
+        report = made.run_frame(seen, [], log.chunk, log.token)
+        assert (report.state_out_of_range, report.dropped_characters) == (outside, 2)
+    assert (made.counters.state_out_of_range, made.counters.dropped_characters) == (4, 6)
 
 
 def test_warm_up_counts_nothing_and_close_ends_all():
