@@ -215,7 +215,7 @@ def test_a_refused_observation_changes_nothing():
 
 def test_what_did_not_fit_into_the_prompt_is_reported_and_summed():
     made, log = engine(), Log()
-    far = replace(observation(1), state=np.array([0.5, 1.5, 1.1]))
+    far = replace(observation(1), state=np.array([0.5, -0.5, -0.1]))
     for seen, outside in ((observation(1), 0), (far, 2), (far, 2)):
         report = made.run_frame(seen, [], log.chunk, log.token)
         assert (report.state_out_of_range, report.dropped_characters) == (outside, 2)

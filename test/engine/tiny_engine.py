@@ -51,7 +51,7 @@ class TinyProcessor:
         tokens = [2, *(3 + ord(c) % 90 for c in observation.instruction), *state]
         return SimpleNamespace(images=images, slots=tuple(range(len(images))),
                                prompt_tokens=np.array(tokens, dtype=np.int64),
-                               state_out_of_range=int((observation.state > 1).sum()), dropped_characters=2)
+                               state_out_of_range=int((observation.state < 0).sum()), dropped_characters=2)
 
     def suffix_tokens(self, text):
         return [3 + ord(c) % 90 for c in text]
