@@ -74,7 +74,7 @@ def test_every_input_that_is_acted_on_at_once_reports_too(rig):
     assert rig.parts['input instruction'][1] == 'no instruction yet'
     assert rig.parts['input heartbeat'][1] == 'not watched'
     rig.instruction.publish(String(data='go'))
-    rig.question.publish(b'\x00\x01\x00\x00\x03\x00\x00\x00\xff\xfe\x00\x00')
+    rig.question.publish(String(data=' '))
     rig.emergency.publish(Bool(data=True))
     rig.until(lambda: rig.parts['input emergency_stop'][2]['received'] == '1', 'the button is counted once')
     level, message, values = rig.parts['input emergency_stop']
