@@ -101,9 +101,11 @@ class Reference:
 
     def actions(self, images, present, prompt, prompt_mask, noise, steps):
         """A request for a chunk: prefill, then S Euler steps; `noise [H, A]` -> `[H, A]`."""
-        c = self.config
         _, cache, pad = self.prefill(images, present, prompt, prompt_mask)
-        horizon = len(noise)
+        return self.denoise(cache, pad, noise, steps)
+
+    def denoise(self, cache, pad, noise, steps):
+        c, horizon = self.config, len(noise)
         positions = pad.long().sum(1, keepdim=True) + torch.arange(horizon)
         own = torch.ones(1, horizon, horizon, dtype=torch.bool)
         mask = self.additive(torch.cat((pad[:, None].expand(-1, horizon, -1), own), 2))
@@ -126,9 +128,14 @@ class Reference:
             token = logits.argmax(-1)
             tokens.append(int(token))
             on_token(tokens[-1])
-            position = pad.long().sum(1, keepdim=True)
-            pad = torch.cat((pad, torch.ones(1, 1, dtype=torch.bool)), 1)
-            hidden, cache = self.tower(TRUNK, self.embed(token)[:, None].to(self.dtype), self.additive(pad[:, None]),
-                                       position, cache)
+            hidden, cache, pad = self.step(token, cache, pad)
             logits = F.linear(hidden[:, -1], head)
         return tokens
+
+    def step(self, token, cache, pad):
+        """One forward of `token [1]` behind the cache -> hidden, the grown cache and pad."""
+        position = pad.long().sum(1, keepdim=True)
+        pad = torch.cat((pad, torch.ones(1, 1, dtype=torch.bool)), 1)
+        hidden, cache = self.tower(TRUNK, self.embed(token)[:, None].to(self.dtype), self.additive(pad[:, None]),
+                                   position, cache)
+        return hidden, cache, pad
