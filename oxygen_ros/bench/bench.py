@@ -6,7 +6,7 @@ import time
 import torch
 
 from oxygen_ros.bench.energy import Energy
-from oxygen_ros.bench.limits import host
+from oxygen_ros.bench.header import header
 from oxygen_ros.bench.reference import Reference
 from oxygen_ros.bench.runners import EngineRunner, ReferenceRunner
 from oxygen_ros.bench.workload import BenchProcessor, Shapes, sized
@@ -75,5 +75,4 @@ class Bench:
         return copy.deepcopy(self.model)
 
     def header(self, suite):
-        return {'suite': suite, 'model': self.options.model, 'dtype': self.options.dtype,
-                'clock': self.options.clock_name, 'host': host()}
+        return header(self.options, suite)

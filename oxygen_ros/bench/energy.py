@@ -8,7 +8,7 @@ class Energy:
     """`joules()` since some moment in the past, None where nothing counts; the difference of two is what was spent."""
 
     def __init__(self, device, rapl=RAPL):
-        self._gpu = self._counter_of_gpu() if str(device).startswith('cuda') else None
+        self._gpu = _counter_of_gpu(device) if str(device).startswith('cuda') else None
         # The packages; their parts (intel-rapl:0:1) are contained in them.
         self._packages = [] if self._gpu else sorted(rapl.glob('*-rapl:[0-9]'))
         self._ranges = [self._read(package / 'max_energy_range_uj') for package in self._packages]
@@ -36,13 +36,15 @@ class Energy:
         except (OSError, ValueError):  # most systems let only root read them
             return None
 
-    @staticmethod
-    def _counter_of_gpu():
-        try:
-            import pynvml
-            pynvml.nvmlInit()
-            handle = pynvml.nvmlDeviceGetHandleByIndex(0)
-            pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)
-        except Exception:  # no such package, driver or counter
-            return None
-        return lambda: pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)
+
+def _counter_of_gpu(device):
+    """The counter [mJ] of torch's `device`, None without one; by its UUID, since torch may be shown some GPUs only."""
+    try:
+        import pynvml
+        import torch
+        pynvml.nvmlInit()
+        handle = pynvml.nvmlDeviceGetHandleByUUID(f'GPU-{torch.cuda.get_device_properties(device).uuid}')
+        pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)
+    except Exception:  # no such package, driver or counter
+        return None
+    return lambda: pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)

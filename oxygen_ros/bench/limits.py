@@ -8,6 +8,7 @@ from oxygen_ros.model.linear import Linear, can_pack
 
 
 LARGEST = 1 << 26  # numbers of a matrix: more than any cache holds, as all the larger ones
+PASSES = 4  # over that many float32: 1 GiB
 
 
 def synchronise(device):
@@ -47,16 +48,16 @@ def gemm_gflops(rows, shapes, dtype, device, clock):
 
 def bandwidth_gb_s(device, clock):
     """Rate of reading 1 GiB: four times 256 MiB, more than any cache holds."""
-    x = torch.ones(1 << 26, dtype=torch.float32, device=device)
+    x = torch.ones(LARGEST, dtype=torch.float32, device=device)
 
     def read():
-        for _ in range(4):
+        for _ in range(PASSES):
             x.sum()
 
-    return 4 * x.numel() * 4 / best_s(read, device, clock) / 1e9
+    return PASSES * x.numel() * x.element_size() / best_s(read, device, clock) / 1e9
 
 
-def host():
+def host(device='cpu'):
     """The machine in one line."""
     name = platform.processor() or platform.machine()
     try:
@@ -66,6 +67,6 @@ def host():
         pass
     threads = torch.get_num_threads()
     line = f'{name}, {os.cpu_count()} cores, torch {torch.__version__} with {threads} thread{"s" * (threads > 1)}'
-    if torch.cuda.is_available():
-        line += f', {torch.cuda.get_device_name()}'
+    if device.startswith('cuda'):
+        line += f', {torch.cuda.get_device_name(device)}'
     return line + f', load {os.getloadavg()[0]:.1f}'

@@ -1,10 +1,11 @@
 """Suite `memory`: what each mode holds at most, measured in a process of its own, beside what it should hold."""
 import json
 import os
-from pathlib import Path
 import resource
 import subprocess
 import sys
+
+from oxygen_ros.bench.held import memory_meter
 
 # glibc otherwise keeps what the building of the model has given back.
 ENVIRONMENT = {'MALLOC_TRIM_THRESHOLD_': '0', 'MALLOC_MMAP_THRESHOLD_': '65536', 'MALLOC_ARENA_MAX': '1'}
@@ -12,14 +13,14 @@ ENVIRONMENT = {'MALLOC_TRIM_THRESHOLD_': '0', 'MALLOC_MMAP_THRESHOLD_': '65536',
 
 def memory(options, progress):
     """Every mode by itself; `over_isolated` is its peak over that of mode isolated."""
-    from oxygen_ros.bench.limits import host
-    result = {'suite': 'memory', 'model': options.model, 'dtype': options.dtype, 'host': host(),
-              'shapes': vars(options.shapes), 'modes': {}}
+    from oxygen_ros.bench.header import header
+    result = {**header(options, 'memory'), 'shapes': vars(options.shapes), 'modes': {}}
     for mode in options.modes:
         progress(f'memory of {mode}')
         found = result['modes'][mode] = memory_of(options, mode)
-        if found and 'isolated' in result['modes']:
-            found['over_isolated'] = found['peak_bytes'] / result['modes']['isolated']['peak_bytes']
+        least = result['modes'].get('isolated', {}).get('peak_bytes')
+        if least and found['peak_bytes']:
+            found['over_isolated'] = found['peak_bytes'] / least
     return result
 
 
@@ -27,20 +28,26 @@ def memory_of(options, mode):
     """
     `{peak_bytes, weight_bytes, table_bytes, pool_bytes, activation_bytes, kept_bytes, expected_bytes, to_expected}`.
 
-    The peak is that of the process less what it held before there was a model, mapped files (libraries) apart. Weights,
-    tables, pool and activations add up to what is expected; `kept_bytes` stay behind when frames have run: oneDNN keeps
-    what it has made for each shape that it met. `to_expected` is the peak without those over what is expected. Empty
-    where the system does not say (not Linux), and for other devices than the CPU.
+    On a CPU the peak is that of the process less what it held before there was a model, mapped files (libraries) apart;
+    on a GPU the most that torch had allocated there. Weights, tables, pool and activations add up to what is expected;
+    `kept_bytes` stay behind when frames have run: oneDNN keeps what it has made for each shape that it met, a GPU the
+    tensors of captured stages. `to_expected` is the peak without those over what is expected. Where the system does not
+    say, `peak_bytes` is None and `peak_bytes_missing` tells why.
     """
-    if options.device != 'cpu' or not Path('/proc/self/clear_refs').exists():
-        return {}
+    if memory_meter(options.device) is None:
+        return without_memory('this system has no /proc/self/clear_refs')
     import torch
-    command = [sys.executable, '-m', 'oxygen_ros.bench.memory', options.model, options.dtype, mode,
+    command = [sys.executable, '-m', 'oxygen_ros.bench.memory', options.model, options.dtype, options.device, mode,
                str(options.tokens), str(options.views), str(torch.get_num_threads())]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **ENVIRONMENT})
     if done.returncode:
         raise RuntimeError(f'measuring the memory of mode {mode} failed: {done.stderr.strip()[-300:]}')
     return json.loads(done.stdout)
+
+
+def without_memory(reason):
+    """The same where nothing was measured."""
+    return {'peak_bytes': None, 'peak_bytes_missing': reason}
 
 
 def peak_of_this_process():
@@ -54,22 +61,18 @@ def table_bytes(tables):
     return sum(x.numel() * x.element_size() for x in kept if not isinstance(x, tuple))
 
 
-def _status(key):
-    for line in Path('/proc/self/status').read_text().splitlines():
-        if line.startswith(key):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError(f'/proc/self/status has no {key}')
-
-
 def measure(options, mode):
-    """Build, fill the batch, then reset the peak and run one frame more; in a process that does nothing else."""
+    """Build, fill the batch and run one frame more; in a process that does nothing else."""
     import torch
 
     from oxygen_ros.bench import cost
     from oxygen_ros.bench.bench import Bench
-    base, shapes = _status('RssAnon'), options.shapes
+    meter, shapes = memory_meter(options.device), options.shapes
+    on_gpu = options.device.startswith('cuda')
+    base = meter.held()
     bench = Bench(options, shapes)
-    base += bench.processor.bytes
+    if not on_gpu:
+        base += bench.processor.bytes
     tables = pool = 0
     with torch.inference_mode():
         if mode == 'reference':
@@ -82,25 +85,28 @@ def measure(options, mode):
             engine.pool.slots.fill_(0)
             runner, pool, weights = bench.runner(engine), engine.pool.bytes, bench.model.weight_bytes()
             tables = table_bytes(engine.tables)
-        built = _status('RssAnon')
+        built = meter.held()
+        if on_gpu:  # a captured stage allocates while it is captured, in `fill`, and never again
+            meter.reset_peak()
         runner.fill()
-        Path('/proc/self/clear_refs').write_text('5')
+        if not on_gpu:
+            meter.reset_peak()
         runner.frame()
-    peak = _status('VmHWM') - _status('RssFile') - _status('RssShmem') - base
+    peak = meter.peak() - base
     parts = {'weight_bytes': weights, 'table_bytes': tables, 'pool_bytes': pool,
              'activation_bytes': cost.activation_bytes(bench.config, mode, shapes, bench.dtype.itemsize)}
-    expected, kept = sum(parts.values()), _status('RssAnon') - built
+    expected, kept = sum(parts.values()), meter.held() - built
     return {'peak_bytes': peak, **parts, 'kept_bytes': kept, 'expected_bytes': expected,
             'to_expected': (peak - kept) / expected}
 
 
 def main(arguments):
     import torch
-    model, dtype, mode, tokens, views, threads = arguments
+    model, dtype, device, mode, tokens, views, threads = arguments
     torch.set_num_threads(int(threads))
     torch.ones(1) @ torch.ones(1)
     from oxygen_ros.bench.bench import Options
-    print(json.dumps(measure(Options(model, dtype, 'cpu', 1, 'wall', int(tokens), views=int(views)), mode)))
+    print(json.dumps(measure(Options(model, dtype, device, 1, 'wall', int(tokens), views=int(views)), mode)))
 
 
 if __name__ == '__main__':
