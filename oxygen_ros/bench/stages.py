@@ -14,7 +14,7 @@ from oxygen_ros.engine.stream import Stream
 
 
 class Stages:
-    """`vision`, `prefill`, `denoise` and `decode(rows)` with the workload's inputs."""
+    """`vision`, `prefill`, `denoise` and `decode(rows, prefixes)` with the workload's inputs."""
 
     def __init__(self, engine, shapes):
         self.engine, self.shapes, self.samples = engine, shapes, Samples()
@@ -46,13 +46,13 @@ class Stages:
             return run(self.noise, 0, self.length).float().cpu()
         return self.model.denoise(self.noise, self.pool.block(0), self.length, self.engine.tables).float().cpu()
 
-    def streams(self, rows):
-        """`rows` streams on a prefix each, at all stages of their answers."""
-        return [Stream(i, 0, 0, None, i, self.length, i, [5 + i], None,
+    def streams(self, rows, prefixes):
+        """`rows` streams on `prefixes` prefixes, at all stages of their answers."""
+        return [Stream(i, 0, 0, None, i % prefixes, self.length, i, [5 + i], None,
                        stored=i * max(self.shapes.tokens - 2, 0) // max(rows - 1, 1)) for i in range(rows)]
 
-    def decode(self, rows):
-        streams = self.streams(rows)
+    def decode(self, rows, prefixes):
+        streams = self.streams(rows, prefixes)
         pending = [s.pending for s in streams]
         extent = self.static.extent(streams, pending) if self.static is not None else None
         append = Append(self.pool, streams, pending, [1] * rows, extent)
@@ -62,9 +62,9 @@ class Stages:
         return best(self.model.logits(hidden[append.wanted])).tolist()
 
     def calls(self, rows):
-        """`{stage: call}` for these numbers of decode rows; each call adds its time to `samples`."""
+        """`{stage: call}` for these decode rounds (see `rounds`); each call adds its time to `samples`."""
         table = {'vision': self.vision, 'prefill': self.prefill, 'denoise': self.denoise}
-        table.update({f'decode_{n}': lambda n=n: self.decode(n) for n in rows})
+        table.update({name: lambda pair=pair: self.decode(*pair) for name, pair in rounds(rows).items()})
         return {name: lambda name=name, call=call: self._timed(name, call) for name, call in table.items()}
 
     def warm_up(self, rows):
@@ -89,15 +89,29 @@ class Stages:
         if self.static is not None:
             both = found['vision'], found['prefill']
             found['prefill'] = replace(both[1], flop=sum(x.flop for x in both), bytes=sum(x.bytes for x in both))
-        found.update({f'decode_{n}': cost.decode(c, n, self.length, self.shapes.tokens / 2, size) for n in rows})
+        own = self.shapes.tokens / 2
+        found.update({name: cost.decode(c, n, self.length, own, size, prefixes)
+                      for name, (n, prefixes) in rounds(rows).items()})
         return found
 
     def report(self, rows, bandwidth):
-        """`{stage: {ms, bound_ms, efficiency, gemm_gflops}}`, medians of what was timed."""
-        found, summary = {}, self.samples.summary()
+        """
+        `{stage: {ms, bound_ms, efficiency, gemm_gflops, bytes}}`, medians of what was timed.
+
+        `efficiency_p99` is that of the 99th percentile of the times; a bound has none.
+        """
+        found, rates, summary = {}, {}, self.samples.summary()
         for name, one in self.costs(rows).items():
-            rate = gemm_gflops(one.rows, one.shapes, self.model.dtype, self.model.device, self.engine.clock)
-            bound = one.bound_s(rate, bandwidth) * 1e3
-            found[name] = {'ms': summary[name], 'ms_p99': summary[name + '_p99'], 'bound_ms': bound,
-                           'efficiency': bound / summary[name], 'gemm_gflops': rate}
+            family = one.rows, one.shapes
+            if family not in rates:
+                rates[family] = gemm_gflops(*family, self.model.dtype, self.model.device, self.engine.clock)
+            bound, took, late = one.bound_s(rates[family], bandwidth) * 1e3, summary[name], summary[name + '_p99']
+            found[name] = {'ms': took, 'ms_p99': late, 'bound_ms': bound, 'efficiency': bound / took,
+                           'efficiency_p99': bound / late, 'gemm_gflops': rates[family], 'bytes': one.bytes}
         return found
+
+
+def rounds(wanted):
+    """`{stage: (rows, prefixes)}` of such pairs; a number alone stands for as many rows, each with its own prefix."""
+    pairs = [(one, one) if isinstance(one, int) else one for one in wanted]
+    return {f'decode_{n}' if n == prefixes else f'decode_{n}_on_{prefixes}': (n, prefixes) for n, prefixes in pairs}
