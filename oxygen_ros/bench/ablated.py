@@ -1,5 +1,6 @@
-"""Models with one idea of the engine undone: the same numbers by more work."""
+"""Models and engines with one idea undone: the same numbers by more work."""
 import copy
+from dataclasses import replace
 
 import torch
 from torch import nn
@@ -52,12 +53,55 @@ def with_qkv_apart(model, steps):
     return model
 
 
+def with_gate_and_up_apart(model):
+    """Change a model that is not packed, and return it: two products, GELU and multiplication after them."""
+    for layer in (*model.trunk.layers, *model.expert.layers):
+        layer.gate, layer.up = layer.gate_up.split(layer.gate_up.weight.shape[0] // 2)
+    return model
+
+
+def with_gate_and_up_in_one(model):
+    """Change a packed model, where they are two products that take GELU and multiplication along, and return it."""
+    for layer in (*model.trunk.layers, *model.expert.layers):
+        halves = [part.packed.to_dense() for part in (layer.gate, layer.up)]
+        layer.gate = layer.up = None
+        layer.gate_up.weight = nn.Parameter(torch.cat(halves), requires_grad=False)
+        layer.gate_up.pack()
+    return model
+
+
 def with_plain_products(model):
     """Change a packed model, and return it."""
     for layer in model.modules():
         if type(layer) is Linear:
             layer.__class__ = OnlyAProduct
     return model
+
+
+def with_padding(model, pictures=0, words=0):
+    """
+    A view of a prepared model that runs masked work along: `pictures` black ones, a prompt padded to `words`.
+
+    The masked rows come last, so that what is kept of the prefix is the same; denoising and decoding do not read them.
+    """
+    view, tokens = copy.copy(model), model.config.image_tokens
+
+    def embed_images(images):
+        black = images.new_full((pictures, *images.shape[1:]), -1)
+        return model.embed_images(torch.cat((images, black)))[:len(images) * tokens]
+
+    def prefill(images, prompt, kv, mask, rows=None, riders=None):
+        length = len(images) + len(prompt)
+        spare = pictures * tokens + max(0, words - len(prompt))
+
+        def store(layer, k, v):
+            kv[layer, 0, :length], kv[layer, 1, :length] = k[:length], v[:length]
+
+        padded = nn.functional.pad(prompt, (0, spare))
+        return model.prefill_padded(images, padded, torch.tensor([length], device=prompt.device), store, mask, riders)
+
+    view.embed_images, view.prefill = embed_images, prefill
+    return view
 
 
 def with_logits_everywhere(model):
@@ -78,3 +122,18 @@ def with_log_softmax(model):
     view = copy.copy(model)
     view.logits = lambda hidden: model.logits(hidden).float().log_softmax(-1)
     return view
+
+
+def with_a_prefix_each(engine):
+    """Change an engine, and return it: every stream reads a copy of its frame's prefix, in a block of its own."""
+    pool, admit = engine.pool, engine.language.admit
+
+    def apart(request_id, request, source, on_token):
+        block = pool.take_block()
+        pool.block(block).copy_(pool.block(source.block))
+        refused = admit(request_id, request, replace(source, block=block), on_token)
+        pool.release_block(block)
+        return refused
+
+    engine.language.admit = apart
+    return engine

@@ -72,13 +72,17 @@ class EngineRunner:
 
         The first and the last are real ones. Those between only admit their requests, over copies of the first
         one's prefix, and decode: the numbers in a prefix do not change what it costs. The completion times of their
-        texts count each such frame as long as the last one.
+        texts count each such frame as long as the last one. With drafts all are real: answers must follow each other.
         """
         rounds = rounds or max(1, self.engine.config.decode_rounds)
         self.engine.warm_up()
         self.frame()
         if self.engine.config.mode is Mode.OXYGEN:
             between = max(0, (frames or math.ceil(self.shapes.tokens / rounds)) - 2)
+            if self.engine.config.draft_tokens:
+                for _ in range(between):
+                    self.frame()
+                between = 0
             for number in range(between):
                 self._decode_only(number, rounds)
             before = self.busy_s
