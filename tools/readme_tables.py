@@ -56,39 +56,46 @@ def messages():
     return '\n'.join(message(path) for path in sorted((ROOT / 'msg').glob('*.msg')))
 
 
-def results(*names):
-    """The committed runs of the benchmark of these names, as far as there are any."""
-    paths = [ROOT / 'results' / f'{name}-cpu.json' for name in names]
-    return [json.loads(path.read_text()) for path in paths if path.exists()]
+def results(*patterns):
+    """The committed runs of the benchmark whose names fit, as far as there are any."""
+    paths = [path for pattern in patterns for path in sorted((ROOT / 'results').glob(f'{pattern}.json'))]
+    return [json.loads(path.read_text()) for path in dict.fromkeys(paths)]
 
 
-def measured(table, *names, captions=True):
-    """A table of committed runs with how they were made, or that there are none."""
-    found = results(*names)
+def measured(table, *patterns, captions=True, otherwise='Not measured yet.\n'):
+    """A table of committed runs with how they were made, or `otherwise` where there are none."""
+    found = results(*patterns)
     if not found:
-        return 'Not measured yet.\n'
+        return otherwise
     return ''.join(bench_table.caption(one) for one in found if captions) + table(*found)
+
+
+def three_views():
+    """The headline with three real pictures; nothing where it was not measured."""
+    table = measured(bench_table.modes, 'headline-mini-views3-*', otherwise='')
+    return f'Three real pictures, none absent (`--views 3`):\n\n{table}' if table else ''
 
 
 def scaling():
     picture = '\n![action rate against the length of the answers](docs/pictures/scaling.png)\n'
     drawn = (ROOT / 'docs' / 'pictures' / 'scaling.png').exists()
-    return measured(bench_table.scaling, 'scaling-mini-bfloat16') + picture * drawn
+    return measured(bench_table.scaling, 'scaling-mini-bfloat16-cpu') + picture * drawn
 
 
 TABLES = {'parameters': parameters, 'messages': messages, 'sim parameters': sim_parameters,
           'faults': lambda: faults.markdown() + '\n',
-          'benchmark modes': lambda: measured(bench_table.modes, 'headline-mini-bfloat16'),
-          'benchmark stages': lambda: measured(bench_table.stages, 'headline-mini-bfloat16', captions=False),
-          'benchmark full size': lambda: measured(bench_table.modes, 'headline-pi05-bfloat16'),
+          'benchmark modes': lambda: measured(bench_table.modes, 'headline-mini-bfloat16-cpu'),
+          'benchmark three views': three_views,
+          'benchmark stages': lambda: measured(bench_table.stages, 'headline-mini-bfloat16-cpu', captions=False),
+          'benchmark full size': lambda: measured(bench_table.modes, 'headline-pi05-bfloat16-cpu'),
           'benchmark full size stages':
-              lambda: measured(bench_table.stages, 'headline-pi05-bfloat16', captions=False),
+              lambda: measured(bench_table.stages, 'headline-pi05-bfloat16-cpu', captions=False),
           'benchmark scaling': scaling,
-          'benchmark ablation': lambda: measured(bench_table.ablation, 'ablation-mini-bfloat16'),
+          'benchmark ablation': lambda: measured(bench_table.ablation, 'ablation-mini-bfloat16-cpu'),
           'benchmark deadline':
-              lambda: measured(bench_table.deadline, 'deadline-nano-float32', 'deadline-mini-bfloat16'),
-          'benchmark drafting': lambda: measured(bench_table.drafting, 'drafting-nano-float32'),
-          'benchmark memory': lambda: measured(bench_table.memory, 'memory-mini-bfloat16', 'memory-pi05-bfloat16')}
+              lambda: measured(bench_table.deadline, 'deadline-nano-float32-cpu', 'deadline-mini-bfloat16-cpu'),
+          'benchmark drafting': lambda: measured(bench_table.drafting, 'drafting-nano-float32-cpu'),
+          'benchmark memory': lambda: measured(bench_table.memory, 'memory-mini-*', 'memory-pi05-*')}
 
 
 if __name__ == '__main__':

@@ -7,6 +7,7 @@ import sys
 
 SUITES = ('headline', 'ablation', 'scaling', 'deadline', 'drafting', 'memory')
 MODES = ('reference', 'isolated', 'shared', 'oxygen')
+OUTPUTS = ('json', 'plot')  # where figures go changes none of them
 
 
 def positive(text):
@@ -29,11 +30,34 @@ def add_arguments(parser):
     parser.add_argument('--tokens', type=positive, default=30,
                         help='N, tokens of an answer; suites scaling and deadline have their own')
     parser.add_argument('--views', type=int, choices=(2, 3), default=2, help='real cameras of the three slots')
-    parser.add_argument('--modes', nargs='+', choices=MODES, default=MODES,
+    parser.add_argument('--modes', nargs='+', choices=MODES, default=list(MODES),
                         help='suites headline, scaling and memory: only these')
     parser.add_argument('--no-memory', action='store_true', help='suite headline: do not measure memory')
     parser.add_argument('--json', type=Path, metavar='FILE', help='write the figures to FILE')
     parser.add_argument('--plot', type=Path, metavar='PNG', help='suite scaling: draw action rate against N')
+
+
+def usual():
+    """`{name: value}` of all arguments that figures depend on, where none is given."""
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return {name: value for name, value in vars(parser.parse_args([])).items() if name not in OUTPUTS}
+
+
+def recorded(arguments):
+    """The same of this run, as they are written beside its figures."""
+    return {name: getattr(arguments, name) for name in usual()}
+
+
+def command(record):
+    """The command line that gives these recorded arguments: the model, and what is not as usual."""
+    words = ['bench', '--model', record['model']]
+    for name, value in usual().items():
+        mine = record.get(name, value)
+        if name != 'model' and mine != value:
+            words.append('--' + name.replace('_', '-'))
+            words += [] if mine is True else [str(x) for x in mine] if isinstance(mine, (list, tuple)) else [str(mine)]
+    return ' '.join(words)
 
 
 def run(arguments):
@@ -73,6 +97,7 @@ def run(arguments):
         print(f'\nbench: interrupted ({reached}); nothing was written', file=sys.stderr)
         return 130
     print(file=sys.stderr)
+    result['arguments'] = recorded(arguments)
     if arguments.json:
         arguments.json.write_text(json.dumps(result, indent=1) + '\n')
     if arguments.plot:
