@@ -11,6 +11,9 @@ from oxygen_ros.msg import EngineStatus
 ENGINE_COUNTERS = ('frames', 'prefills', 'chunks', 'tokens', 'streams_started', 'streams_finished', 'streams_refused',
                    'live_streams', 'max_live_streams', 'slots_used', 'slots_total', 'blocks_used', 'blocks_total',
                    'pool_bytes')
+# Only on /diagnostics; a fake engine has none of them.
+WORK_COUNTERS = ('decode_rounds', 'rows', 'drafted', 'accepted', 'late_chunks', 'streams_dropped', 'captures',
+                 'eager_runs')
 STAGES = ('vision_ms', 'prefill_ms', 'denoise_ms', 'decode_ms', 'frame_ms', 'chunk_ready_ms')
 PROMPT_COUNTERS = ('state_out_of_range', 'dropped_characters')
 CONTROL_COUNTERS = ('ticks_fresh', 'ticks_held', 'ticks_silent', 'clamps', 'chunks_rejected')
@@ -67,6 +70,7 @@ def diagnostic_array(now_ns, name, state, detail, active, rates):
     failure = active.failure() or broken
     add('engine', DiagnosticStatus.ERROR if failure else DiagnosticStatus.OK, failure or 'ready',
         [(key, getattr(counters, key)) for key in (*ENGINE_COUNTERS, *PROMPT_COUNTERS)]
+        + [(key, getattr(counters, key)) for key in WORK_COUNTERS if hasattr(counters, key)]
         + [('frames_refused', active.runner.frames_refused)]
         + [(key, f'{getattr(report, key, 0.0):.2f}') for key in STAGES])
     loop = active.loop

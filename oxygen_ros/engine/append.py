@@ -16,7 +16,7 @@ class Append:
     Rows are flat, so the weights are read once for all of them. For the scores they are grouped twice, by prefix
     block (a block is read once for all streams that share it) and by slot, each group padded to the longest. A row
     sees its whole prefix, and of its slot what was stored before it and itself. `wanted` are the rows whose logits
-    count: the last `wanted_counts[i]` of each stream, in the order of `streams`.
+    count: the last `wanted_counts[i]` of each stream, in the order of `streams`; there are `count`.
     """
 
     def __init__(self, pool, streams, pending, wanted_counts, extent=None):
@@ -29,7 +29,10 @@ class Append:
             blocks, slots = [s.block for s in streams], [s.slot for s in streams]
             self.blocks, self.slots = slice(min(blocks), max(blocks) + 1), slice(min(slots), max(slots) + 1)
         else:
-            self.blocks, self.slots = slice(0, pool.prefix.shape[2]), slice(0, pool.slots.shape[2])
+            self.blocks, self.slots = slice(0, extent.blocks), slice(0, extent.slots)
+            if any(s.block >= extent.blocks or s.slot >= extent.slots for s in streams):
+                raise ValueError(f'blocks {[s.block for s in streams]} and slots {[s.slot for s in streams]} '
+                                 f'do not fit {extent}')
         filled = [0] * (self.blocks.stop - self.blocks.start)
         tokens, positions, cells, in_block, in_slot, lengths, own = [], [], [], [], [], [], []
         ends = [0] * len(streams)
@@ -50,6 +53,7 @@ class Append:
         self.keys = read(max(lengths, default=0), pool.prefix.shape[3], len(filled))
         self.own = read(max(own, default=0), capacity, self.slots.stop - self.slots.start)
         wanted = [row for end, count in zip(ends, wanted_counts) for row in range(end - count, end)]
+        self.count = len(wanted)
         if extent is not None:
             if self.rows > extent.rows or deepest > extent.per_block or widest > extent.per_slot:
                 raise ValueError(f'{self.rows} rows, {deepest} a block and {widest} a slot do not fit {extent}')
@@ -108,12 +112,19 @@ def read(needed, capacity, groups):
 
 @dataclass(frozen=True)
 class Extent:
-    """Fixed sizes of an append: rows, rows a prefix block, rows a slot, and prefix keys looked at."""
+    """Fixed sizes of an append: rows, rows a prefix block, rows a slot; and how much is read: keys, blocks, slots."""
 
     rows: int
     per_block: int
     per_slot: int
     keys: int
+    blocks: int
+    slots: int
+
+    @property
+    def padded_rows(self):
+        """What its padding costs: rows of the products, and of the scores over blocks and slots."""
+        return self.rows + self.per_block * self.blocks + self.per_slot * self.slots
 
 
 class Groups:

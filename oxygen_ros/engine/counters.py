@@ -8,9 +8,10 @@ class Counters:
     Sums since the engine was made; `live_streams`, `slots_used` and `blocks_used` are of this moment.
 
     `rows` sums the streams that each decode round advanced. `captures` counts the computations prepared in fixed
-    shapes, `eager_rounds` the rounds that fitted none of them. Of `drafted` tokens `accepted` proved right.
-    `late_chunks` left after their deadline, where there is one. `state_out_of_range` sums the joints of each frame that
-    lay outside what the statistics span, `dropped_characters` those of instructions that were too long.
+    shapes, `eager_runs` what was computed without one all the same. Of `drafted` tokens `accepted` proved right.
+    `late_chunks` left after their deadline, where there is one. Streams that were dropped also count as finished.
+    `state_out_of_range` sums the joints of each frame that lay outside what the statistics span, `dropped_characters`
+    those of instructions that were too long.
     """
 
     frames: int = 0
@@ -19,7 +20,7 @@ class Counters:
     tokens: int = 0
     decode_rounds: int = 0
     rows: int = 0
-    eager_rounds: int = 0
+    eager_runs: int = 0
     captures: int = 0
     drafted: int = 0
     accepted: int = 0
@@ -29,6 +30,7 @@ class Counters:
     streams_started: int = 0
     streams_finished: int = 0
     streams_refused: int = 0
+    streams_dropped: int = 0
     live_streams: int = 0
     max_live_streams: int = 0
     slots_used: int = 0

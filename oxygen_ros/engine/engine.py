@@ -17,7 +17,7 @@ from oxygen_ros.engine.report import FrameReport
 from oxygen_ros.engine.request import FinishReason
 from oxygen_ros.engine.ride import Ride, RideChoice
 from oxygen_ros.engine.stage_times import StageTimes
-from oxygen_ros.engine.static_paths import StaticPaths
+from oxygen_ros.engine.static_paths import MOST_PENDING, StaticPaths
 from oxygen_ros.engine.stream import Stream
 from oxygen_ros.model.huge_pages import gather
 from oxygen_ros.model.time_condition import euler_times
@@ -75,6 +75,7 @@ class Engine:
         """Counters with the gauges brought up to date."""
         counters = self._counters
         counters.prefills = self.prefill_counter.prefills
+        counters.captures = 0 if self.static is None else self.static.captures.count
         counters.live_streams, counters.slots_used = len(self.streams), self.pool.slots_used
         counters.blocks_used = self.pool.blocks_used
         counters.max_live_streams = max(counters.max_live_streams, len(self.streams))
@@ -138,12 +139,13 @@ class Engine:
         before = replace(self._counters)
         self.language.drop_late(start)
         block = self._take_block()
+        was_quiet = not self.streams
         try:
             times.mark('converted')
             image_tokens = self.model.embed_images(images) if self.static is None else None
             times.mark('seen')
             length = len(images) * self.model.config.image_tokens + len(prompt)
-            hidden, riders = self._prefill(images, image_tokens, prompt, block)
+            hidden, riders = self._prefill(images, image_tokens, prompt, block, self._riders(len(images), start))
             times.mark('filled')
             actions = self._denoise(observation, frame_id, block, len(images), len(prompt))
             chunk = self.processor.chunk(actions.float().cpu().numpy(), observation, frame_id)
@@ -151,7 +153,7 @@ class Engine:
             on_chunk(chunk)
             ready = times.mark('ready')
             self._counters.chunks += 1
-            self._note_chunk(start, ready)
+            self._note_chunk(start, ready, len(images), riders)
 
             self.language.flush(on_token)
             if riders is not None:
@@ -168,13 +170,16 @@ class Engine:
                 if self.hierarchy is not None and self.hierarchy.wants(request):
                     refused += self._admit_subtask(request_id, request, source, told, images, image_tokens, on_token)
                 else:
-                    refused += self.language.admit(request_id, request, source, on_token)
+                    refused += self.language.place(request_id, request, source, on_token)
+                if self.config.mode is not Mode.OXYGEN:
+                    self.language.begin(on_token)
                 while self.config.mode is not Mode.OXYGEN and request_id in self.streams:
                     self.language.round([self.streams[request_id]], on_token)
+            self.language.begin(on_token)
         finally:
             self.pool.release_block(block)
         if self.config.mode is Mode.OXYGEN:
-            used = riders is not None or self.config.ride is Ride.ON
+            used = riders is not None or (was_quiet and self.config.ride is Ride.ON)
             self._decode(max(0, self.config.decode_rounds - used), on_token)
         self.language.flush(on_token)
         end = times.mark('end')
@@ -232,18 +237,12 @@ class Engine:
             self.language.drop_oldest()
         return self.pool.take_block()
 
-    def _prefill(self, images, image_tokens, prompt, block):
-        """Fill the block -> the last row's hidden `[1, W]`, and what the riding round needs or None."""
-        streams = list(self.streams.values()) if self._rides(len(images)) else []
-        append, drafts, extent = self.language.prepare(streams) if streams else (None, None, None)
-        if self.static is not None and (append is None or extent is not None):
-            run = self.static.prefills[len(images), self.static.bucket(len(prompt)), extent]
-            hidden, logits = run(images, prompt, block, append)
-            if run.replay.graph is not None:
-                self.prefill_counter.replayed()
-            return hidden, (streams, drafts, logits) if streams else None
-        if image_tokens is None:
-            image_tokens = self.model.embed_images(images)
+    def _prefill(self, images, image_tokens, prompt, block, streams=()):
+        """Fill the block -> the last row's hidden `[1, W]`, and what the round of `streams` needs or None."""
+        if self.static is not None:
+            return self._replay_prefill(images, prompt, block, streams)
+        drafts, pending = self.language.drafted(streams)
+        append = self.language.append(streams, drafts, pending) if streams else None
         rows = slice(-1, None) if self.config.trim_last_layer else slice(None)
         hidden = self.model.prefill(image_tokens, prompt, self.pool.block(block), self.mask, rows, append)
         if append is None:
@@ -251,13 +250,30 @@ class Engine:
         own = len(hidden) - len(append.tokens)
         return hidden[own - 1:own], (streams, drafts, self.model.logits(hidden[own:][append.wanted]))
 
-    def _rides(self, views):
-        """Whether the live streams' first round rides in the frame's prefill."""
+    def _replay_prefill(self, images, prompt, block, streams):
+        """The same in fixed shapes; streams that do not fit them get a round of their own later."""
+        drafts, pending = self.language.drafted(streams)
+        extent = self.static.extent(streams, pending) if streams else None
+        bucket = len(images), self.static.bucket(len(prompt))
+        if extent is None or (*bucket, extent) not in self.static.prefills:
+            streams, extent = (), None
+        append = self.language.append(streams, drafts, pending, extent) if streams else None
+        run = self.static.prefills[(*bucket, extent)]
+        hidden, logits = run(images, prompt, block, append)
+        if run.replay.graph is not None:
+            self.prefill_counter.replayed()
+        return hidden, (streams, drafts, logits) if streams else None
+
+    def _riders(self, views, start):
+        """The streams that have a round in the frame's prefill, where that is wanted and the deadline leaves time."""
         if not self.config.decode_rounds or not self.streams or self.config.mode is not Mode.OXYGEN:
-            return False
-        if self.config.ride is Ride.AUTO:
-            return self.ride_choice.rides(views, len(self.streams))
-        return self.config.ride is Ride.ON
+            return []
+        if self.config.ride is Ride.OFF:
+            return []
+        rows = self.deadline.rows_that_fit(len(self.streams), start - self.chunk_left_s)
+        if not rows or (self.config.ride is Ride.AUTO and not self.ride_choice.rides(views, rows)):
+            return []
+        return self.language.choose(rows)
 
     def _denoise(self, observation, frame_id, block, views, words):
         c, kv = self.model.config, self.pool.block(block)
@@ -265,6 +281,7 @@ class Engine:
         noise = to_device(action_noise(self.config.seed, frame_id, c.horizon, c.action_dim), self.model.device)
         guidance = self.guide(observation) if self.guide is not None else None
         if guidance is not None:
+            self._counters.eager_runs += self.static is not None
             return self.model.denoise(noise, kv, length, self.tables, guidance.to(self.model.device))
         if self.static is not None:
             return self.static.denoises[views, self.static.bucket(words)](noise, block, length)
@@ -277,21 +294,25 @@ class Engine:
         least = len(getattr(self.processor.profile, 'required_views', (0,)))
         self.static = self.language.static = StaticPaths(self.model, self.pool, self.mask, self.tables, self.config,
                                                          range(max(1, least), self._most_views() + 1))
-        self._counters.captures = self.static.captures
+        self.language.drafts.width = min(self.config.draft_tokens, MOST_PENDING - 1)
+        self._counters.pool_bytes = self.pool.bytes + self.static.bytes
 
     def _admit_subtask(self, request_id, request, source, observation, images, image_tokens, on_token):
         """Admit a request for the subtask: it starts from a prefix of its own, the frame's second prefill."""
-        if not self.pool.can_take_slot() and self.config.on_full is OnFull.REFUSE:
-            return self.language.admit(request_id, request, source, on_token)  # refused without the work
-        prompt = torch.as_tensor(self.processor.high_level_prompt(observation.instruction)).to(self.model.device)
+        if not self.language.has_room(on_token) and self.config.on_full is OnFull.REFUSE:
+            return self.language.place(request_id, request, source, on_token)  # refused without the work
+        prompt = torch.as_tensor(self.processor.high_level_prompt(observation.instruction))
+        if len(prompt) > self.config.max_prompt_tokens:
+            reason = (f'the prompt for the subtask has {len(prompt)} tokens, the engine holds '
+                      f'{self.config.max_prompt_tokens}')
+            return self.language.refuse(request_id, request, source, reason, on_token)
         block = self._take_block()
         try:
-            if image_tokens is None:
-                image_tokens = self.model.embed_images(images)
-            hidden = self.model.prefill(image_tokens, prompt, self.pool.block(block), self.mask)
+            hidden, _ = self._prefill(images, image_tokens, to_device(prompt, self.model.device), block)
             self.hierarchy.asked(request_id)
-            own = replace(source, block=block, length=len(image_tokens) + len(prompt), hidden=hidden)
-            return self.language.admit(request_id, request, own, on_token)
+            length = len(images) * self.model.config.image_tokens + len(prompt)
+            return self.language.place(request_id, request, replace(source, block=block, length=length, hidden=hidden),
+                                       on_token)
         finally:
             self.pool.release_block(block)
 
@@ -302,12 +323,15 @@ class Engine:
             on_token(event)
         return listen
 
-    def _note_chunk(self, start, ready):
-        """Tell the controller what the action part took, and count a chunk that came after its deadline."""
+    def _note_chunk(self, start, ready, views, riders):
+        """Tell the controller what the action part took without riders, and count a chunk after its deadline."""
         late = self.chunk_left_s is not None and ready - self.chunk_left_s > self.config.deadline_s
         self._counters.late_chunks += bool(self.config.deadline_s) and late
         self.chunk_left_s = ready
-        self.deadline.saw_action(ready - start)
+        rode = 0 if riders is None else len(riders[0])
+        if rode:
+            self.deadline.saw_ride(rode)
+        self.deadline.saw_action(ready - start - self.ride_choice.cost(views, rode) / 1e3)
 
     def _decode(self, rounds, on_token):
         """Up to `rounds` decode rounds, as far as the next chunk's deadline allows."""

@@ -10,6 +10,8 @@ import math
 
 import torch
 
+from oxygen_ros.model.transfer import to_device
+
 
 class Schedule(str, Enum):
     """How the weight of the old chunk falls from the frozen rows to the free ones."""
@@ -75,7 +77,7 @@ class Guidance:
 
     def to(self, device):
         """The same on a device."""
-        return Guidance(self.target.to(device), self.weights.to(device), self.max_weight, self.jacobian)
+        return Guidance(to_device(self.target, device), to_device(self.weights, device), self.max_weight, self.jacobian)
 
     def velocity(self, actions, time, plain, differentiable, by_row=None):
         """
@@ -121,7 +123,7 @@ class Frozen:
 
     def to(self, device):
         """The same on a device."""
-        return Frozen(self.target.to(device), self.rows, self.columns.to(device))
+        return Frozen(to_device(self.target, device), self.rows, to_device(self.columns, device))
 
     def velocity(self, actions, time, plain, differentiable, by_row):
         """Velocity [H, A]: the model's for the free rows; for the frozen ones that of the line that ends in them."""

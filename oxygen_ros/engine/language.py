@@ -10,6 +10,8 @@ from oxygen_ros.engine.report import Refusal
 from oxygen_ros.engine.request import FinishReason, TokenEvent
 from oxygen_ros.engine.stream import Stream
 
+TURN = 8  # of so many rounds one goes by waiting alone
+
 
 @dataclass(frozen=True)
 class Source:
@@ -36,10 +38,16 @@ class LanguageBatch:
         self.drafts = Drafts(config.draft_tokens)
         self.streams = {}  # request id -> Stream, oldest first
         self.static = None  # StaticPaths, once made
-        self._ended = []
+        self._ended, self._fresh = [], []  # events to deliver; (stream, hidden) whose first token is not yet said
         self._rounds = 0
 
     def admit(self, request_id, request, source, on_token):
+        """Place one request and say its first token, where the prompt has it."""
+        refusals = self.place(request_id, request, source, on_token)
+        self.begin(on_token)
+        return refusals
+
+    def place(self, request_id, request, source, on_token):
         """Give the request a slot and its share of the prefix; returns a Refusal in a list, or an empty one."""
         suffix = list(self.processor.suffix_tokens(request.suffix))
         reason = ''
@@ -47,16 +55,13 @@ class LanguageBatch:
             reason = f'{request.max_tokens} tokens wanted, a slot holds {self.config.max_new_tokens}'
         elif len(suffix) > self.config.max_suffix_tokens:
             reason = f'the suffix has {len(suffix)} tokens, a slot holds {self.config.max_suffix_tokens}'
-        elif not self.pool.can_take_slot():
+        elif not self.has_room(on_token):
             self._make_room(request)
             self.flush(on_token)
             if not self.pool.can_take_slot():
                 reason = f'all {self.config.slots} slots are taken'
         if reason:
-            self.counters.streams_refused += 1
-            on_token(TokenEvent(request_id, source.frame_id, source.stamp_ns, request.task, 0, -1, '',
-                                FinishReason.REFUSED))
-            return [Refusal(request_id, request, reason)]
+            return self.refuse(request_id, request, source, reason, on_token)
         self.pool.share_block(source.block)
         stream = Stream(request_id, source.frame_id, source.stamp_ns, request, source.block, source.length,
                         self.pool.take_slot(), suffix, self.processor.text_stream(),
@@ -66,8 +71,29 @@ class LanguageBatch:
         self.counters.streams_started += 1
         self.counters.max_live_streams = max(self.counters.max_live_streams, len(self.streams))
         if not suffix:  # the text continues the prompt: its first token is already there
-            self._take([stream], [[]], self.model.logits(source.hidden), on_token)
+            self._fresh.append((stream, source.hidden))
         return []
+
+    def begin(self, on_token):
+        """Say the first tokens of the texts that continue their prompt, of all that were placed since at once."""
+        fresh, self._fresh = [(s, hidden) for s, hidden in self._fresh if s.request_id in self.streams], []
+        if fresh:
+            hidden = torch.cat([hidden for _, hidden in fresh])
+            logits = self.model.logits(hidden) if self.static is None else self.static.first_logits(hidden)
+            self._take([stream for stream, _ in fresh], [[]] * len(fresh), logits, on_token)
+
+    def has_room(self, on_token):
+        """Whether a slot is free; texts of a single token leave theirs first."""
+        if not self.pool.can_take_slot():
+            self.begin(on_token)
+        return self.pool.can_take_slot()
+
+    def refuse(self, request_id, request, source, reason, on_token):
+        """Count and tell a request that is not admitted; returns its Refusal in a list."""
+        self.counters.streams_refused += 1
+        on_token(TokenEvent(request_id, source.frame_id, source.stamp_ns, request.task, 0, -1, '',
+                            FinishReason.REFUSED))
+        return [Refusal(request_id, request, reason)]
 
     def drop_oldest(self):
         """End the oldest stream to make room."""
@@ -80,29 +106,45 @@ class LanguageBatch:
                 self.end(stream, FinishReason.DROPPED)
 
     def choose(self, rows):
-        """The streams of a round of `rows`: highest priority first, then who has waited longest; nobody starves."""
+        """
+        The streams of a round of `rows`: highest priority first, then who has waited longest.
+
+        Nobody starves: in one of `TURN` such rounds the priority does not count.
+        """
         if rows >= len(self.streams):
             return list(self.streams.values())
-        return sorted(self.streams.values(), key=lambda s: (-s.request.priority, s.advanced, s.request_id))[:rows]
+        by_priority = (self._rounds + 1) % TURN
 
-    def prepare(self, streams):
-        """The rows of a round: each stream's pending tokens and its draft -> (Append, drafts, Extent or None)."""
+        def order(stream):
+            return -stream.request.priority if by_priority else 0, stream.advanced, stream.request_id
+
+        return sorted(self.streams.values(), key=order)[:rows]
+
+    def drafted(self, streams):
+        """Each stream's draft, and the tokens that a round appends to it: those pending and the draft."""
         drafts = [self.drafts.propose(stream, self.streams.values()) for stream in streams]
-        pending = [stream.pending + draft for stream, draft in zip(streams, drafts)]
-        extent = self.static.extent(streams, pending) if self.static is not None else None
-        return Append(self.pool, streams, pending, [len(draft) + 1 for draft in drafts], extent), drafts, extent
+        return drafts, [stream.pending + draft for stream, draft in zip(streams, drafts)]
+
+    def append(self, streams, drafts, pending, extent=None):
+        """The rows of a forward."""
+        return Append(self.pool, streams, pending, [len(draft) + 1 for draft in drafts], extent)
 
     def round(self, streams, on_token):
-        """Append every stream's pending tokens in one forward and take its next tokens; returns the rows."""
-        append, drafts, extent = self.prepare(streams)
+        """Append every stream's pending tokens and take its next ones; in one forward, but for fixed shapes' sake."""
+        drafts, pending = self.drafted(streams)
+        parts = [(slice(None), None)] if self.static is None else self.static.parts(streams, pending)
+        logits = [self._forward(self.append(streams[i], drafts[i], pending[i], extent), extent) for i, extent in parts]
+        self.finish_round(streams, drafts, torch.cat(logits) if len(logits) > 1 else logits[0], on_token)
+        return sum(map(len, pending))
+
+    def _forward(self, append, extent):
+        """-> logits of the wanted rows."""
         if extent is not None:
-            logits = self.static.rounds[extent](append)
-        else:
-            self.counters.eager_rounds += self.static is not None
-            hidden = self.model.extend(append.tokens, append.positions, append.attend)
-            logits = self.model.logits(hidden[append.wanted])
-        self.finish_round(streams, drafts, logits, on_token)
-        return append.rows
+            # The next part's graph may use the memory that these lie in.
+            return self.static.rounds[extent](append)[:append.count].clone()
+        self.counters.eager_runs += self.static is not None
+        hidden = self.model.extend(append.tokens, append.positions, append.attend)
+        return self.model.logits(hidden[append.wanted])
 
     def finish_round(self, streams, drafts, logits, on_token):
         """After the forward: `logits` are those of each stream's last pending token and of its draft, in order."""
@@ -117,6 +159,7 @@ class LanguageBatch:
     def end(self, stream, reason):
         """End a stream outside a round; its event waits until it can be delivered."""
         self._release(stream)
+        self.counters.streams_dropped += reason is FinishReason.DROPPED
         self._ended.append(self._event(stream, -1, stream.text.finish(), reason))
 
     def flush(self, on_token):
@@ -128,6 +171,7 @@ class LanguageBatch:
         for stream in list(self.streams.values()):
             self._release(stream)
         self._ended.clear()
+        self._fresh.clear()
 
     def _make_room(self, request):
         if self.config.on_full is OnFull.DROP_OLDEST:

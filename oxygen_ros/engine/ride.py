@@ -37,6 +37,11 @@ class RideChoice:
         """A round of its own took so long."""
         self.rounds.setdefault(bucket(rows), deque(maxlen=WINDOW)).append(took)
 
+    def cost(self, views, rows):
+        """By how much `rows` riders have lengthened a prefill of `views` pictures; 0 where that was not measured."""
+        alone, riding = self.prefills.get((views, 0), ()), self.prefills.get((views, rows and bucket(rows)), ())
+        return max(0.0, median(riding) - median(alone)) if len(alone) >= LEAST and len(riding) >= LEAST else 0.0
+
     def rides(self, views, rows):
         """Whether the `rows` live streams should ride in the prefill of `views` pictures."""
         size = bucket(rows)

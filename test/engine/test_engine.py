@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from oxygen_ros.engine.language import best
+from oxygen_ros.engine import append
+from oxygen_ros.engine.language import TURN, best
 from oxygen_ros.engine.request import FinishReason
 from oxygen_ros.profile.profile import PrefixMask
 from tiny_engine import Log, TinyProcessor, ask, engine, observation, oracle
@@ -136,6 +137,9 @@ def test_full_slots_refuse_with_a_reason_or_drop_the_oldest():
     made, log = engine(slots=2, on_full='drop_oldest'), Log()
     report = made.run_frame(observation(1), [ask(9), ask(9), ask(9)], log.chunk, log.token)
     assert report.refused == () and log.end(1) == [FinishReason.DROPPED] and sorted(made.streams) == [2, 3]
+    assert made.counters.streams_dropped == 1
+    made.cancel(2)
+    assert made.counters.streams_dropped == 1 and made.counters.streams_finished == 2
 
 
 @pytest.mark.parametrize('share', [0.0, 2.0])
@@ -312,6 +316,51 @@ def test_with_too_little_time_streams_take_turns():
     for i in range(7):
         made.run_frame(observation(1), [ask(20)] * 3 if i == 0 else [], log.chunk, log.token)
     assert [len(log.tokens(i)) for i in (1, 2, 3)] == [4, 3, 3]
+
+
+def test_with_too_little_time_the_higher_priority_goes_first_and_nobody_starves():
+    from oxygen_ros.engine.request import LanguageRequest
+    made, log = engine(slots=4, decode_rounds=1), Log()
+    made.deadline.rows_that_fit = lambda rows, since: min(rows, 1)
+    asked = [LanguageRequest('now', '', 24, priority=9), LanguageRequest('later', '', 24, priority=0),
+             LanguageRequest('someday', '', 24, priority=-100)]
+    for i in range(3 * TURN):
+        asked_now = asked if i == 0 else [asked[0]] if i == 2 * TURN else []
+        made.run_frame(observation(1), asked_now, log.chunk, log.token)
+    said = [len(log.tokens(i)) - 1 for i in (1, 2, 3)]
+    assert said[0] >= 2 * (TURN - 1) and said[1] >= 1 and said[2] >= 1
+
+
+def test_streams_of_one_frame_read_its_prefix_once(monkeypatch):
+    read = []
+    scores = append.group_scores
+    monkeypatch.setattr(append, 'group_scores', lambda q, k: read.append(k) or scores(q, k))
+    made, log = engine(slots=4, decode_rounds=1), Log()
+    made.run_frame(observation(1), [ask(9)] * 4, log.chunk, log.token)
+    block = made.pool.prefix[:, 0, 0]
+    over_prefix = [k for k in read if k.untyped_storage().data_ptr() == block.untyped_storage().data_ptr()]
+    assert len(over_prefix) == made.model.config.depth  # once a layer
+    assert all(k.shape[0] == 1 and k.data_ptr() == block[i].data_ptr() for i, k in enumerate(over_prefix))
+    rows = append.Append(made.pool, list(made.streams.values()), [[5]] * 4, [1] * 4)
+    assert (rows.by_block.groups, rows.by_block.rows) == (1, 4)
+
+
+@pytest.mark.parametrize('static', [False, True])
+def test_all_requests_of_a_frame_get_their_first_token_from_one_product(static):
+    made, log, calls = engine(slots=6, decode_rounds=0, static=static), Log(), []
+    made.warm_up()
+    greedy = made.language.greedy
+    made.language.greedy = lambda streams, drafts, logits: calls.append(len(streams)) or greedy(streams, drafts, logits)
+    made.run_frame(observation(1), [ask(9), ask(1), ask(9, task='quiet'), ask(9, suffix='x')], log.chunk, log.token)
+    assert calls == [3] and [len(log.tokens(i)) for i in (1, 2, 3, 4)] == [1, 1, 1, 0]
+    same_text(log.tokens(3), observation(1), ask(9, task='quiet'), suppressed=TinyProcessor().suppressed['quiet'])
+
+
+def test_a_text_of_one_token_leaves_its_slot_to_the_next_request_of_the_frame():
+    made, log = engine(slots=1, decode_rounds=0), Log()
+    report = made.run_frame(observation(1), [ask(1), ask(1), ask(2), ask(1)], log.chunk, log.token)
+    assert [log.end(i) for i in (1, 2, 3)] == [[FinishReason.LENGTH]] * 2 + [[]]
+    assert [r.request_id for r in report.refused] == [4]
 
 
 def test_without_time_only_the_action_runs():

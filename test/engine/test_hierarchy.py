@@ -1,8 +1,7 @@
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from tiny_engine import TinyProcessor, model, observation
+from tiny_engine import model, observation, TinyProcessor, TwoLevels
 
 from oxygen_ros.engine.config import EngineConfig
 from oxygen_ros.engine.engine import Engine
@@ -44,22 +43,6 @@ def test_another_instruction_ends_the_subtask_and_ignores_a_late_one():
     assert hierarchy.for_actions(other).instruction == 'push'
     hierarchy.heard(event('reach', FinishReason.EOS, request_id=2))
     assert hierarchy.for_actions(other).instruction == 'push'
-
-
-class TwoLevels(TinyProcessor):
-    """Asks for the subtask with a prompt of its own and notes what the actions are told."""
-
-    def __post_init__(self):
-        super().__post_init__()
-        self.profile.high_level_prompt = '{task} next:'
-        self.told = []
-
-    def inputs(self, observation):
-        self.told.append(observation.instruction)
-        return super().inputs(observation)
-
-    def high_level_prompt(self, instruction):
-        return np.array([2, *(3 + ord(c) % 90 for c in instruction)], dtype=np.int64)
 
 
 @pytest.fixture

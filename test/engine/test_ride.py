@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from oxygen_ros.engine.ride import LEAST, RETRY_EVERY, WINDOW, RideChoice
+from oxygen_ros.engine.request import LanguageRequest
 from tiny_engine import Log, ask, engine, observation
 
 
@@ -65,3 +66,44 @@ def test_an_engine_that_chooses_says_and_does_the_same(pays):
     assert max(np.abs(a.data - b.data).max() for a, b in zip(quiet.chunks, log.chunks, strict=True)) <= 1e-6
     assert [len(log.tokens(i)) for i in (1, 2)] == [22, 22]
     assert [log.tokens(i) for i in (1, 2)] == [quiet.tokens(i) for i in (1, 2)]
+
+
+@pytest.mark.parametrize('static', [False, True])
+@pytest.mark.parametrize('fitting, riding', [(0, []), (1, [2]), (9, [1, 2])])
+def test_only_as_many_rows_ride_as_the_deadline_leaves_time_for_the_highest_priority_first(static, fitting, riding):
+    made, log = engine(slots=4, ride=True, decode_rounds=1, static=static), Log()
+    made.warm_up()
+    made.run_frame(observation(1), [ask(20), LanguageRequest('high', '', 20, priority=1)], log.chunk, log.token)
+    before = {i: len(log.tokens(i)) for i in (1, 2)}
+    asked = []
+    # asked once for the riders, and for no round of its own after those
+    made.deadline.rows_that_fit = lambda rows, since: asked.append(rows) or min(rows, fitting if len(asked) == 1 else 0)
+    passes = []
+    made.model.trunk.layers[0].register_forward_hook(lambda m, i, o: passes.append(len(i[0])))
+    made.run_frame(observation(1), [], log.chunk, log.token)
+    assert [i for i in (1, 2) if len(log.tokens(i)) > before[i]] == riding
+    assert len(passes) == 1 and asked[0] == 2
+
+
+def test_rows_that_the_deadline_kept_from_riding_may_have_a_round_after_the_chunk():
+    made, log = engine(slots=4, ride=True, decode_rounds=1), Log()
+    made.run_frame(observation(1), [ask(20)], log.chunk, log.token)
+    answers = iter([0, 1])
+    made.deadline.rows_that_fit = lambda rows, since: next(answers)
+    made.run_frame(observation(1), [], log.chunk, log.token)
+    assert len(log.tokens(1)) == 2
+
+
+def test_the_action_part_is_planned_without_what_riders_add():
+    made, log, seen = engine(slots=4, ride=True, deadline_s=30.0), Log(), []
+    now = [0.0]
+    made.clock = lambda: now[0]
+    made.model.trunk.layers[0].register_forward_hook(lambda m, i, o: now.__setitem__(0, now[0] + 1.0))
+    made.model.trunk.layers[0].register_forward_hook(
+        lambda m, i, o: now.__setitem__(0, now[0] + 0.5 * (len(i[0]) > made.prefix_positions - 40 + len('pick') + 4)))
+    note = made.deadline.saw_action
+    made.deadline.saw_action = lambda took: seen.append(round(took, 6)) or note(took)
+    for i in range(12):
+        made.run_frame(observation(1, views=3), [ask(24)] if i == 4 else [], log.chunk, log.token)
+    assert made.counters.decode_rounds > 2 * LEAST
+    assert seen[:4] == [1.0] * 4 and 1.5 in seen and seen[-1] == 1.0

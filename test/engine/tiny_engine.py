@@ -64,6 +64,22 @@ class TinyProcessor:
         return Words()
 
 
+class TwoLevels(TinyProcessor):
+    """Asks for the subtask with a prompt of its own and notes what the actions are told."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.profile.high_level_prompt = '{task} next:'
+        self.told = []
+
+    def inputs(self, observation):
+        self.told.append(observation.instruction)
+        return super().inputs(observation)
+
+    def high_level_prompt(self, instruction):
+        return np.array([2, *(3 + ord(c) % 90 for c in instruction)], dtype=np.int64)
+
+
 def observation(seed, instruction='pick', views=2):
     random = np.random.default_rng(seed)
     images = {f'view{i}': random.integers(0, 256, (28, 28, 3), dtype=np.uint8) for i in range(views)}
