@@ -14,6 +14,7 @@ def add_arguments(parser):
     parser.add_argument('--folder', type=Path, default=Path('recordings/nano'), help='where data and the run live')
     parser.add_argument('--stop-at', type=int, metavar='STEP', help='stop after this step; a later call goes on')
     parser.add_argument('--seed', type=int, default=0, help='of weights and batches (default %(default)s)')
+    parser.add_argument('--device', default='cpu', help='where torch computes: cpu (the default), cuda, cuda:1 ...')
     parser.add_argument('--threads', type=int, default=1, help='of torch (default %(default)s)')
     parser.add_argument('--processes', type=int, default=2,
                         help='that record before the first stage, side by side (default %(default)s)')
@@ -33,22 +34,27 @@ def run(arguments):
     import torch
 
     from oxygen_ros.train.curves import draw
+    from oxygen_ros.train.device import check_device
 
     torch.set_num_threads(arguments.threads)
-    if arguments.data:
-        try:
-            training = on_data(arguments)
-        except (ValueError, OSError) as error:
-            print(f'train: {error}', file=sys.stderr)
-            return 2
-    else:
-        from oxygen_ros.train.recipe import Recipe
-        training = Recipe(arguments.folder, seed=arguments.seed, processes=arguments.processes).go(arguments.stop_at)
+    try:
+        check_device(arguments.device)
+        training = (on_data if arguments.data else on_the_task)(arguments)
+    except (ValueError, OSError) as error:
+        print(f'train: {error}', file=sys.stderr)
+        return 2
     draw(training.folder / 'curves.csv', training.folder / 'curves.png')
     print(f'weights: {training.folder / "model.safetensors"}; curves: {training.folder / "curves.png"}')
     if arguments.data:
         print(f'profile: {training.folder / "profile.yaml"}')
     return 0
+
+
+def on_the_task(arguments):
+    """Record and train from the seed; returns the Run."""
+    from oxygen_ros.train.recipe import Recipe
+    return Recipe(arguments.folder, seed=arguments.seed, processes=arguments.processes,
+                  device=arguments.device).go(arguments.stop_at)
 
 
 def on_data(arguments):
@@ -79,7 +85,7 @@ def on_data(arguments):
           f'{len(recording.joints)} joints')
     training = fine_tune(arguments.folder, recording, base, find_tokenizer('nano'), config,
                          RunConfig(arguments.steps, batch=arguments.batch, rate=arguments.rate, seed=arguments.seed),
-                         load_file(arguments.begin_with or WEIGHTS).items())
+                         load_file(arguments.begin_with or WEIGHTS).items(), arguments.device)
     end = min(arguments.stop_at or arguments.steps, arguments.steps)
     with tqdm(total=end, initial=training.step, desc='training', unit='step') as bar:
         training.advance(max(0, end - training.step), bar=bar)

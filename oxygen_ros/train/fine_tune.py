@@ -8,6 +8,7 @@ import yaml
 from oxygen_ros.profile.load import parse_profile, profile_path, read_yaml
 from oxygen_ros.profile.processor import Processor
 from oxygen_ros.train.batches import assemble, Words
+from oxygen_ros.train.device import moved
 from oxygen_ros.train.losses import losses
 from oxygen_ros.train.run import Run
 from oxygen_ros.train.validation import parts, sample
@@ -63,9 +64,10 @@ def measure(model, batches):
     std = np.asarray(batches.processor.profile.action_statistics.std)
     flow, off, words = [], [], []
     for batch in parts(batches.batch(np.random.default_rng(1), rows), 50):
+        batch = moved(batch, model.device)
         output = training_forward(model, batch)
         flow.append(losses(batch, output, batches.words.places, batches.column_weight).flow.item())
-        error = (sample(model, batch, batch.noise) - batch.actions).abs()[..., :joints].numpy() * std[:joints]
+        error = (sample(model, batch, batch.noise) - batch.actions).abs()[..., :joints].cpu().numpy() * std[:joints]
         off.append(error.mean())
         right = output.logits.argmax(-1) == batch.answer
         words.append(right[batch.answer_wanted].float().mean().item())
@@ -83,7 +85,8 @@ def write_profile(recording, base, path):
     return profile
 
 
-def fine_tune(folder, recording, base, tokenizer, model_config, config, begin_with):
+def fine_tune(folder, recording, base, tokenizer, model_config, config, begin_with,
+              device='cpu'):
     """The Run of a Recording in a folder; it writes `profile.yaml` beside the weights."""
     profile = write_profile(recording, base, folder / 'profile.yaml')
     held_out = recording.episode % HELD_OUT == HELD_OUT - 1
@@ -92,4 +95,5 @@ def fine_tune(folder, recording, base, tokenizer, model_config, config, begin_wi
     trained = ~held_out if recording.episode.max() >= HELD_OUT - 1 else np.ones(len(recording), bool)
     parts_of = [RecordedBatches(recording.rows(wanted), profile, tokenizer, model_config, noise, draws)
                 for wanted, noise, draws in ((trained, 0.02, 2), (held_out, 0.0, 1))]
-    return Run(folder, model_config, config, parts_of[0], lambda model: measure(model, parts_of[1]), begin_with)
+    return Run(folder, model_config, config, parts_of[0], lambda model: measure(model, parts_of[1]), begin_with,
+               device)

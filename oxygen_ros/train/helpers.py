@@ -68,7 +68,7 @@ class Helpers(nn.Module):
         for head, kept in ((self.firsts, half_way), (self.firsts_higher, self._kept['higher'])):
             marks = head(kept[:, :image]).transpose(1, 2)  # [B, 3, N]
             first = first + F.cross_entropy(marks.flatten(0, 1), wanted.gather(1, places.first).flatten())
-        end = rows[torch.arange(len(rows)), batch.prompt_mask.sum(1) - 1]
+        end = rows[torch.arange(len(rows), device=rows.device), batch.prompt_mask.sum(1) - 1]
         gripper = F.smooth_l1_loss(self.gripper(end), 4 * (places.gripper - 0.5), beta=0.1)
         word = 0.0
         for colour, token in enumerate(self.colours):

@@ -28,12 +28,13 @@ def losses(batch, output, places, column_weight, place_weight=0.4, word_weight=0
 
     `column_weight [D]` weighs the action columns, mean 1.
     """
-    flow = (output.action_loss * column_weight).mean()
+    device = output.action_loss.device
+    flow = (output.action_loss * column_weight.to(device)).mean()
     first, count = places[0], len(places)
     is_place = batch.answer_wanted & (batch.answer >= first) & (batch.answer < first + count)
     is_word = batch.answer_wanted & ~is_place
     logits = output.logits[is_place].float()
-    target = place_targets(count)[batch.answer[is_place] - first]
+    target = place_targets(count).to(device)[batch.answer[is_place] - first]
     place = -(target * torch.log_softmax(logits, -1)[:, first:first + count]).sum(-1).mean()
     place = torch.nan_to_num(place)  # a batch without any
     word = output.text_loss[is_word].mean()

@@ -49,9 +49,11 @@ DECAY_SHARE = 0.25  # of all steps, at the end
 class Recipe:
     """A folder in which the stages are run, each going on from where it was stopped."""
 
-    def __init__(self, folder, stages=RECIPE, seed=0, processes=2, profile='aloha_sim', model='nano'):
+    def __init__(self, folder, stages=RECIPE, seed=0, processes=2, profile='aloha_sim', model='nano',
+                 device='cpu'):
         self.folder, self.data, self.stages = Path(folder), Path(folder) / 'data', stages
         self.profile, self.tokenizer, self.model_config = profile, find_tokenizer(model), CONFIGS[model]
+        self.device = device
         self.config, self.processes = RunConfig(stages[-1].until, seed=seed, decay_share=DECAY_SHARE), processes
 
     def weights(self, stage):
@@ -71,7 +73,8 @@ class Recipe:
                 batches = self._batches(stage.shards() + corrections * (stage.times - 1))
                 if run is None:
                     run = Run(self.folder, self.model_config, self.config, batches,
-                              lambda model: vars(validate(model, held_out, *held_out_batch)))
+                              lambda model: vars(validate(model, held_out, *held_out_batch)),
+                              device=self.device)
                     bar.initial = bar.n = run.step
                 run.batches = batches
                 end = min(stage.until, stop_at or stage.until)

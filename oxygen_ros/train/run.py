@@ -11,6 +11,7 @@ import torch
 
 from oxygen_ros.model import tensors
 from oxygen_ros.model.training import training_forward
+from oxygen_ros.train.device import moved
 from oxygen_ros.train.initial import fresh
 from oxygen_ros.train.losses import losses
 
@@ -45,25 +46,28 @@ class Run:
     Model, its running average, optimiser and log in a folder; `advance` goes on from where the folder stands.
 
     `batches` (Batches or RecordedBatches) draws what is trained on; `measure(model)` gives the columns of the log that
-    tell how good the averaged weights are; `begin_with` are (name, tensor) pairs of weights to begin with.
+    tell how good the averaged weights are; `begin_with` are (name, tensor) pairs of weights to begin with. What is
+    random is drawn on the CPU for every `device`, and a run that was stopped on one goes on on another.
     """
 
-    def __init__(self, folder, model_config, config, batches, measure, begin_with=None):
+    def __init__(self, folder, model_config, config, batches, measure, begin_with=None, device='cpu'):
         self.folder, self.config = Path(folder), config
         self.folder.mkdir(parents=True, exist_ok=True)
         self.batches, self.measure = batches, measure
-        self.model = fresh(model_config, config.seed, batches.words)
+        self.model = fresh(model_config, config.seed, batches.words).to_device(device)
         if begin_with is not None:
             self.model.load_tensors(begin_with)
         self.model.requires_grad_(True)
         torch.manual_seed(config.seed)
         self.helpers = batches.helpers(self.model)
+        if self.helpers:
+            self.helpers.to(device)
         learned = [*self.model.parameters(), *(self.helpers.parameters() if self.helpers else ())]
         matrices = [p for p in learned if p.dim() > 1]
         others = [p for p in learned if p.dim() <= 1]
         self.optimiser = torch.optim.AdamW([{'params': matrices, 'weight_decay': config.decay},
                                             {'params': others, 'weight_decay': 0.0}], betas=(0.9, 0.98), fused=True)
-        self.mean = fresh(model_config, config.seed, batches.words)
+        self.mean = fresh(model_config, config.seed, batches.words).to_device(device)
         self.mean.load_state_dict(self.model.state_dict())
         self.mean.requires_grad_(False)
         self.step, self.elapsed_s = 0, 0.0
@@ -77,7 +81,7 @@ class Run:
         (self.folder / 'config.json').write_text(json.dumps(asdict(self.config), indent=1) + '\n')
         if not self._state_path.exists():
             return
-        state = torch.load(self._state_path, weights_only=True)
+        state = torch.load(self._state_path, weights_only=True, map_location='cpu')
         self.model.load_state_dict(state['model'])
         if self.helpers:
             self.helpers.load_state_dict(state['helpers'])
@@ -116,12 +120,15 @@ class Run:
         config = self.config
         random = np.random.default_rng([config.seed, self.step])
         rows = random.integers(0, len(self.batches), config.batch)
-        batch = self.batches.batch(random, rows)
+        device = self.model.device
+        batch = moved(self.batches.batch(random, rows), device)
         for group in self.optimiser.param_groups:
             group['lr'] = config.rate_at(self.step)
         output = training_forward(self.model, batch, text_rows_only=True)
         now = losses(batch, output, self.batches.words.places, self.batches.column_weight)
-        helped = self.config.help * self.helpers(batch, output, self.batches.places_of(rows)) if self.helpers else 0.0
+        helped = 0.0
+        if self.helpers:
+            helped = config.help * self.helpers(batch, output, moved(self.batches.places_of(rows), device))
         self.optimiser.zero_grad()
         (now.total + helped).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip, foreach=True)

@@ -7,6 +7,7 @@ import torch
 from oxygen_ros.model.training import TrainingBatch, training_forward
 from oxygen_ros.sim.instructions import GOALS
 from oxygen_ros.sim.questions import answer, appears_at, place_of, QUESTIONS, STEPS
+from oxygen_ros.train.device import moved
 from oxygen_ros.train.losses import losses
 
 EULER_STEPS = 10
@@ -61,7 +62,7 @@ def sample(model, batch, noise, steps=EULER_STEPS):
     """Normalised actions [B, H, D] by the same batched functions as in training."""
     actions, batch = noise, without_text(batch)
     for step in range(steps):
-        time = torch.full((len(noise),), 1 - step / steps)
+        time = torch.full((len(noise),), 1 - step / steps, device=noise.device)
         # the forward builds x_t = t * noise + (1 - t) * actions: any pair that gives the current point will do
         now = replace(batch, noise=actions, actions=actions, time=time)
         actions = actions - training_forward(model, now).velocity / steps
@@ -76,11 +77,12 @@ def validate(model, batches, whole, rows):
     episodes = batches.frames.episode
     std = np.asarray(batches.profile.action_statistics.std)
     for batch in parts(whole, 50):
-        output = training_forward(model, batch)
-        flow.append(losses(batch, output, batches.words.places, batches.column_weight).flow.item())
-        off = (sample(model, batch, batch.noise) - batch.actions).abs().numpy() * std
+        there = moved(batch, model.device)
+        output = training_forward(model, there)
+        flow.append(losses(there, output, batches.words.places, batches.column_weight).flow.item())
+        off = (sample(model, there, there.noise) - there.actions).abs().cpu().numpy() * std
         wrong.append(off[:, :, 7:13].mean())
-        guess = output.logits.argmax(-1)
+        guess = output.logits.argmax(-1).cpu()
         first = batches.words.places[0]
         for i in range(len(batch.prompt)):
             row = rows[at + i]
