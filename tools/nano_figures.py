@@ -2,10 +2,11 @@
 """
 Measure the figures of docs/nano again, and write its tables from them: `python tools/nano_figures.py [STEP ...]`.
 
-Without a step the tables alone are written from the files that are there. `all` runs every step, a quarter of an hour
-on two quiet cores; `load` and `wall` are timings, for a machine that does nothing else.
+Without a step the tables alone are written from the files that are there. `all` runs every step, `--jobs 2` two of them
+side by side; `load` and `wall` are timings, for a machine that does nothing else, and come first, one by one.
 """
 import argparse
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 import hashlib
 import json
 from pathlib import Path
@@ -13,8 +14,9 @@ import subprocess
 import sys
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / 'tools'))
+sys.path[:0] = str(ROOT), str(ROOT / 'tools')
 
+from oxygen_ros.rollout.scores import wilson  # noqa: E402
 from tables import rewrite  # noqa: E402
 
 FOLDER = ROOT / 'docs' / 'nano'
@@ -25,6 +27,8 @@ LOGS = ROOT / 'build' / 'rollouts'  # finished episodes, so that what was stoppe
 STEPS = {
     'load': ('load.json', '--load 30 --seconds 40'),
     'wall': ('wall_time.json', '--topics wall --episodes 15 --seed 13'),
+    'seed50': ('rollout.json', '--episodes 100 --seed 50'),
+    'seed51': ('rollout_seed51.json', '--episodes 100 --seed 51'),
     'topics': ('lockstep.json', '--topics --episodes 50 --seed 60'),
     'swapped': ('swapped_colour.json', '--swap-colour --kinds pick touch push_front push_back --episodes 32 --seed 40'),
     'equal': ('modes_equal.json', '--compare oxygen isolated --episodes 50 --seed 20'),
@@ -35,14 +39,40 @@ STEPS = {
     'delayed': ('modes_delayed.json', '--compare oxygen isolated --measured docs/nano/load.json --episodes 200 '
                                       '--seed 50'),
 }
+ALONE = ('load', 'wall')
+MAIN = ('seed50', 'seed51')  # the same on other scenes: counted together
+
+# What was asked for, in percent: of all kinds, of a kind, and of the answers.
+ASKED_FOR = {'success, all kinds': 90, 'pick': 95, 'touch': 80, 'push_front': 80, 'push_back': 80, 'home': 80,
+             'answers right': 95}
 
 
 def command(step):
     file, arguments = STEPS[step]
     depends_on = [WEIGHTS, FOLDER / 'load.json'] if step == 'delayed' else [WEIGHTS]
     run = hashlib.sha256(arguments.encode() + b''.join(path.read_bytes() for path in depends_on)).hexdigest()[:8]
-    logged = [] if step in ('load', 'wall') else ['--log', str((LOGS / f'{step}_{run}').relative_to(ROOT))]
+    logged = [] if step in ALONE else ['--log', str((LOGS / f'{step}_{run}').relative_to(ROOT))]
     return [sys.executable, '-m', 'oxygen_ros', 'rollout', *arguments.split(), *logged, '--json', f'docs/nano/{file}']
+
+
+def run(step):
+    line = command(step)
+    print(' '.join(['python', *line[1:]]), flush=True)
+    subprocess.run(line, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+
+
+def measure(steps, jobs):
+    """Run steps: the timings first, each alone, then up to `jobs` others side by side; the first failure ends it."""
+    for step in steps:
+        if step in ALONE:
+            run(step)
+    with ThreadPoolExecutor(jobs) as pool:
+        running = [pool.submit(run, step) for step in steps if step not in ALONE]
+        done, others = wait(running, return_when=FIRST_EXCEPTION)
+        for other in others:
+            other.cancel()
+        for one in done:
+            one.result()
 
 
 def read(step):
@@ -54,23 +84,69 @@ def share(run):
     return f'{round(run["success"] * run["episodes"])} of {run["episodes"]} ({100 * low:.0f}-{100 * high:.0f} %)'
 
 
+def counts(table):
+    """What is counted in a run: {row: (how many, of how many)}."""
+    kinds, questions = table['by_kind'], table['by_question']
+    asked = sum(question['asked'] for question in questions.values())
+    return {'success, all kinds': (round(table['success'] * table['episodes']), table['episodes']),
+            **{kind: (round(kinds[kind]['success'] * kinds[kind]['episodes']), kinds[kind]['episodes'])
+               for kind in ('pick', 'touch', 'push_front', 'push_back', 'home')},
+            'another block done': (round(table['wrong_goal'] * table['episodes']), table['episodes']),
+            'answers right': (round(table['text_accuracy'] * asked), asked),
+            **{kind: (round(question['right'] * question['asked']), question['asked'])
+               for kind, question in questions.items()}}
+
+
+def together(tables):
+    """The counts of several runs of the same kind, row by row."""
+    found = {}
+    for table in tables:
+        for name, pair in counts(table).items():
+            found[name] = tuple(map(sum, zip(found.get(name, (0, 0)), pair)))
+    return found
+
+
+def main_figures():
+    """Success and answers on scenes never seen, by seed and together, with Wilson's 95 % intervals."""
+    tables = [read(step) for step in MAIN]
+    seeds, both = [counts(table) for table in tables], together(tables)
+
+    def cell(many, total):
+        low, high = wilson(many, total)
+        return f'{many} of {total} ({100 * low:.1f}-{100 * high:.1f} %)'
+
+    rows = [f'| `rollout` with | {" | ".join(f"`{STEPS[step][1]}`" for step in MAIN)} | together | asked for |',
+            '|---|---|---|---|---|']
+    for name, pair in both.items():
+        wanted = f'{ASKED_FOR[name]} %' if name in ASKED_FOR else ''
+        cells = [cell(*seed[name]) if name in seed else '' for seed in seeds]
+        rows.append(f'| {name} | {" | ".join(cells)} | {100 * pair[0] / pair[1]:.1f} %: {cell(*pair)} | {wanted} |')
+    misses = ' | '.join(f'{table["place_error_mm_median"]:.1f} mm' for table in tables)
+    rows.append(f'| location words miss the named block by (median) | {misses} | | |')
+    return '\n'.join(rows + other_weights(MAIN)) + '\n'
+
+
+def other_weights(steps):
+    """Lines that name the steps which the shipped weights did not make, if any."""
+    old = [step for step in steps if weights_of(read(step)) != weights()]
+    return ['', f'Not measured with the shipped weights, as far as the files tell: {", ".join(old)}.'] if old else []
+
+
 def runs():
     """One row a run: what was asked, how often it succeeded, what was said, how it moved."""
     rows = ['| `rollout` with | success (95 % interval) | another block done | answers right '
             '| location words miss by (median) | chunks a second | commands a second | jerk [rad/s^3] |',
             '|---|---|---|---|---|---|---|---|']
-    for step, (_, arguments) in STEPS.items():
-        table = {} if step == 'load' else read(step)
-        for mode, run in (table['modes'] if 'modes' in table else {'': table} if table else {}).items():
+    steps = [step for step in STEPS if step != 'load' and step not in MAIN]
+    for step in steps:
+        table, arguments = read(step), STEPS[step][1]
+        for mode, run in (table['modes'] if 'modes' in table else {'': table}).items():
             asked = sum(kind['asked'] for kind in run['by_question'].values())
             name = f'`{arguments}`' + (f': `{mode}`, {1e3 * run["delay_s"]:.0f} ms' if mode else '')
             rows.append(f'| {name} | {share(run)} | {round(run["wrong_goal"] * run["episodes"])} '
                         f'| {round(run["text_accuracy"] * asked)} of {asked} | {run["place_error_mm_median"]:.1f} mm '
                         f'| {run["chunk_rate_hz"]:.1f} | {run["command_rate_hz"]:.2f} | {run["jerk_rms"]:.0f} |')
-    old = [step for step in STEPS if step != 'load' and weights_of(read(step)) != weights()]
-    if old:
-        rows += ['', f'Measured with weights that came before the shipped ones: {", ".join(old)}.']
-    return '\n'.join(rows) + '\n'
+    return '\n'.join(rows + other_weights(steps)) + '\n'
 
 
 def weights():
@@ -78,7 +154,8 @@ def weights():
 
 
 def weights_of(table):
-    return next(iter(table['modes'].values()))['weights'] if 'modes' in table else table['weights']
+    """Digest of the weights that a run was made with; None where its file is older than the digests."""
+    return next(iter(table['modes'].values()))['weights'] if 'modes' in table else table.get('weights')
 
 
 def kinds():
@@ -123,20 +200,21 @@ def load():
     return '\n'.join(rows) + '\n'
 
 
-TABLES = {'runs': runs, 'kinds': kinds, 'pairs': pairs, 'load': load}
+TABLES = {'main': main_figures, 'runs': runs, 'kinds': kinds, 'pairs': pairs, 'load': load}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.strip().partition('\n')[0])
     parser.add_argument('steps', nargs='*', metavar='STEP', help=f'all, or of: {", ".join(STEPS)}')
-    steps = parser.parse_args().steps
+    parser.add_argument('--jobs', type=int, default=1, help='steps side by side (default %(default)s)')
+    arguments = parser.parse_args()
+    steps = arguments.steps
     unknown = [step for step in steps if step not in STEPS and step != 'all']
     if unknown:
         parser.error(f'unknown steps {unknown}; known are: all, {", ".join(STEPS)}')
-    for step in STEPS if 'all' in steps else steps:
-        line = command(step)
-        print(' '.join(['python', *line[1:]]), flush=True)
-        subprocess.run(line, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    if arguments.jobs < 1:
+        parser.error(f'--jobs must be at least 1, got {arguments.jobs}')
+    measure(list(STEPS) if 'all' in steps else steps, arguments.jobs)
     rewrite(FOLDER / 'README.md', TABLES)
 
 
