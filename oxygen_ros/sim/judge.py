@@ -74,7 +74,8 @@ class Judge:
         Whether the goal (default the episode's own) holds now.
 
         pick: lifted by LIFTED_M. touch: a finger touched it, no other block, and it moved less than DISTURBED_M.
-        push: moved by PUSHED_M to that side, less to any other, still on the table. home: every joint within 0.05.
+        push: moved by PUSHED_M to that side, less to any other, still on the table. home: every joint within 0.05 of
+        the start pose, but for the right gripper, which may be open or closed.
         """
         goal = self.goal if goal is None else goal
         if goal.kind == 'home':
