@@ -45,6 +45,18 @@ def test_a_batch_is_a_function_of_its_seed(batches):
     assert all((a == b).all() for a, b in zip(vars(one).values(), vars(two).values()))
 
 
+def test_camera_noise_is_drawn_for_every_picture_and_bounded(batches):
+    batches.frames.images[:] = 128  # far from black and white
+    rows, clean = np.arange(12), 128 / 127.5 - 1
+    one, two = (batches.batch(np.random.default_rng(seed), rows).images.numpy() - clean for seed in (1, 2))
+    assert np.abs(one - two).max(axis=(1, 2, 3, 4)).min() > 1e-3  # another seed, other noise in each picture
+    strengths = one.std(axis=(1, 2, 3, 4))  # of numbers from -1 to 1: twice the share of the range
+    assert strengths.max() < 2 * batches.camera_noise * 1.05 and np.ptp(strengths) > 0.01
+    assert np.abs(np.corrcoef(one.reshape(12, -1))[np.triu_indices(12, 1)]).max() < 0.1
+    quiet = Batches(batches.frames, PROFILE, TOKENIZER, camera_noise=0)
+    assert np.abs(quiet.batch(np.random.default_rng(1), rows).images.numpy() - clean).max() < 1e-6
+
+
 def test_the_subtask_names_the_block_of_the_instruction(batches):
     row = 3
     (suffix, reply), *answers = batches.say(np.random.default_rng(0), row)
