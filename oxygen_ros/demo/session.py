@@ -142,7 +142,7 @@ class Session:
 
     def _watch(self, executor, monitor, processes, seconds):
         start_s = time.monotonic()
-        shown = len(monitor.finished_texts)
+        shown, obeyed = len(monitor.finished_texts), monitor.status.instruction_id if monitor.status else 0
         terminal = sys.stdout.isatty()
         print('demo: running. Type an instruction, or a question ending in "?", and press Enter.'
               if sys.stdin.isatty() else 'demo: running', flush=True)
@@ -155,7 +155,12 @@ class Session:
                 if now_s - refreshed_s < refresh_s:
                     continue
                 processes.check()
-                self._take_typed_line(monitor)
+                typed = self._take_typed_line(monitor)
+                if typed:
+                    bar.write(f'  {typed}')
+                if monitor.status and monitor.status.instruction_id > obeyed:
+                    obeyed = monitor.status.instruction_id
+                    bar.write(f'  the node follows instruction {obeyed} now')
                 for task, text, reason in monitor.finished_texts[shown:]:
                     if shown % SHOW_EVERY == 0 or task == 'question':
                         bar.write(f'  {task}: {text.strip()!r} ({reason})')
@@ -178,12 +183,17 @@ class Session:
 
     @staticmethod
     def _take_typed_line(monitor):
-        if sys.stdin.isatty() and select.select([sys.stdin], [], [], 0)[0]:
-            line = sys.stdin.readline().strip()
-            if line.endswith('?'):
-                monitor.ask(line)
-            elif line:
-                monitor.instruct(line)
+        """Pass on a line that was typed; what to say of it, or None."""
+        if not (sys.stdin.isatty() and select.select([sys.stdin], [], [], 0)[0]):
+            return None
+        line = sys.stdin.readline().strip()
+        if not line:
+            return None
+        if line.endswith('?'):
+            monitor.ask(line)
+            return f'asked: {line!r}'
+        monitor.instruct(line)
+        return f'instructed: {line!r}'
 
     @staticmethod
     def _wait_for_last_status(executor, monitor):
