@@ -1,5 +1,6 @@
 """The stages of the training run: what is recorded when and driven by which weights; a stop changes nothing."""
 import csv
+from pathlib import Path
 
 from made_frames import made_frames
 import numpy as np
@@ -9,8 +10,9 @@ import torch
 
 from oxygen_ros.train import recipe
 from oxygen_ros.train.demonstrations import CORRECTION_SHARD, shard_path, VALIDATION_SHARD
-from oxygen_ros.train.recipe import Recipe, Stage
+from oxygen_ros.train.recipe import Recipe, RECIPE, Stage
 
+PAGE = Path(__file__).resolve().parents[2] / 'docs' / 'nano'
 STAGES = (Stage(until=2, demonstrations=1), Stage(until=3, demonstrations=2),
           Stage(until=5, demonstrations=2, corrections=1, times=2))
 
@@ -79,3 +81,9 @@ def test_a_recording_process_that_failed_ends_the_run(tmp_path, recorded, monkey
     monkeypatch.setattr(FakeRecorder, 'exitcode', 1)
     with pytest.raises(RuntimeError, match='ended with 1'):
         Recipe(tmp_path, STAGES, processes=1).go()
+
+
+def test_the_curves_that_are_shown_are_of_the_whole_recipe():
+    with (PAGE / 'curves.csv').open() as file:
+        steps = [int(row['step']) for row in csv.DictReader(file)]
+    assert steps[-1] == RECIPE[-1].until and {stage.until for stage in RECIPE} <= set(steps)
