@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from oxygen_ros.rollout.load import delay_s
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / 'docs' / 'nano' / 'README.md').read_text()
 specification = importlib.util.spec_from_file_location('nano_figures', ROOT / 'tools' / 'nano_figures.py')
@@ -71,3 +73,10 @@ def test_every_run_of_the_page_is_a_step_that_writes_its_file():
     for step, (file, arguments) in nano_figures.STEPS.items():
         line = ' '.join(nano_figures.command(step))
         assert line.endswith(f'--json docs/nano/{file}') and f'rollout {arguments} ' in line
+
+
+def test_the_delays_of_the_page_are_those_of_its_load():
+    assert '--measured docs/nano/load.json' in nano_figures.STEPS['delayed'][1]
+    load = nano_figures.read('load')
+    for mode, run in nano_figures.read('delayed')['modes'].items():
+        assert run['delay_s'] == pytest.approx(delay_s(load, mode)), mode
