@@ -12,8 +12,8 @@ from oxygen_ros.train.demonstrations import PHASES
 from oxygen_ros.train.helpers import Helpers, Places
 
 # Kinds of questions in training: more of those that are hard to learn than anybody asks.
-SHARES = {'where': 0.28, 'closest': 0.24, 'leftmost': 0.15, 'rightmost': 0.15, 'doing': 0.06, 'did': 0.06,
-          'holding': 0.06}
+SHARES = {'where': 0.32, 'closest': 0.24, 'leftmost': 0.14, 'rightmost': 0.12, 'doing': 0.08, 'did': 0.05,
+          'holding': 0.05}
 NUMBERS = 256
 
 

@@ -42,8 +42,9 @@ RECIPE = (
     Stage(until=3000, demonstrations=28),
     Stage(until=4200, demonstrations=28, corrections=8, times=2),
     Stage(until=6000, demonstrations=28, corrections=16, times=2),
+    Stage(until=9000, demonstrations=28, corrections=26, times=2),
 )
-DECAY_SHARE = 0.25  # of all steps, at the end
+DECAY_SHARE = 0.4  # of all steps, at the end
 
 
 class Recipe:
