@@ -73,7 +73,7 @@ class Relay:
                 (self._joints, [self._samples.get('joints', mutate.LITTLE_ENDIAN)]),
                 *((camera, [self._samples.get(topic, mutate.LITTLE_ENDIAN)[:4000]])
                   for topic, camera in self._cameras.items())):
-            # Fast DDS gives a reliable reader no sample without a byte, and nothing that its writer says after it, until
+            # Fast DDS gives a reliable reader no sample without a byte, nor what its writer says after it, until
             # that has left the writer's history: what a person says later from here would not arrive.
             try:
                 publisher.publish(mutate.any_of(self._random, samples) or b'\0')
