@@ -10,6 +10,7 @@ import torch
 
 from oxygen_ros.convert.letterbox import letterbox
 from oxygen_ros.engine.chunk import ActionKind
+from oxygen_ros.engine.guidance import Guidance, prefix_weights
 from oxygen_ros.model.attention import attend
 from oxygen_ros.model.checkpoint import load_into, open_checkpoint
 from oxygen_ros.model.config import Pi05Config
@@ -23,6 +24,7 @@ from oxygen_ros.profile.tokenizer import SMALL, Tokenizer
 FLOAT32 = 1e-5
 # bfloat16: LeRobot's own comparison of its GPU and CPU samples allows rtol 1e-2, atol 5e-3
 BFLOAT16 = (1e-2, 5e-3)
+GUIDED = {'relative': 1e-5, 'absolute': FLOAT32}  # guidance pulls as strongly as its weight, and actions grow with it
 MARGIN = 1e-3  # where the two best tokens are closer, either is right
 
 
@@ -87,6 +89,8 @@ def compare_model(folder, results, bf16):
     if bf16:
         results.near('actions_10, fixed tolerance', ours['actions_10'], stages['actions_10'], *BFLOAT16)
     if not bf16:
+        compare_guidance(stages, results, lambda guidance: model.denoise(
+            noise, kv, length, model.prepare(10), guidance))
         causal = torch.zeros_like(kv)
         rows = model.prefill(tokens, stages['tokens'], causal, PrefixMask.CAUSAL_PROMPT, slice(None))
         results.near('causal prompt, prefix', rows, stages['causal.prefix_out'])
@@ -95,6 +99,25 @@ def compare_model(folder, results, bf16):
         sure = int((stages['text_margins'] > MARGIN).long().cumprod(0).sum())
         ours = greedy(model, kv, length, hidden[-1:], len(stages['text']))
         results.equal('greedy text', ours[:sure], stages['text'].tolist()[:sure])
+
+
+def compare_guidance(stages, results, denoise):
+    """Real-time chunking: every row weight, and the guided actions with the peer's derivative and the published one."""
+    old, horizon = stages['rtc.old'], len(stages['noise'])
+    delay, reach, most = stages['rtc.settings'].tolist()
+    target = torch.zeros_like(stages['noise'])
+    target[:len(old)] = old
+    for schedule in ('exp', 'linear', 'ones', 'zeros'):
+        ours = torch.stack([prefix_weights(frozen, covered, horizon, schedule)
+                            for frozen in range(horizon + 1) for covered in range(horizon + 1)])
+        results.near(f'RTC weights, {schedule}', ours, stages[f'rtc.weights.{schedule}'], absolute=1e-6)
+        weights = prefix_weights(int(delay), min(int(reach), len(old)), horizon, schedule)[:, None].expand_as(target)
+        for jacobian, name in ((False, 'identity'), (True, 'jacobian')):
+            theirs = stages[f'rtc.{name}.{schedule}']
+            results.near(f'RTC actions, {schedule}, {name}', denoise(Guidance(target, weights, most, jacobian)), theirs,
+                         **GUIDED)
+            moved = float((theirs - stages['actions_10']).abs().max())
+            results.line('  and they are guided', moved > 1e-2, f'up to {moved:.2g} from the actions without')
 
 
 def greedy(model, kv, length, hidden, count):

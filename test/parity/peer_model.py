@@ -12,6 +12,7 @@ import lerobot_on_311  # noqa: E402,F401
 from lerobot.configs import FeatureType, PolicyFeature  # noqa: E402
 from lerobot.policies.pi05 import PI05Config  # noqa: E402
 import lerobot.policies.pi05.modeling_pi05 as peer  # noqa: E402
+import peer_rtc  # noqa: E402
 from safetensors.torch import save_file, save_model  # noqa: E402
 import torch  # noqa: E402
 
@@ -185,6 +186,7 @@ def main():
         exact = stages(core, inputs, noise, False)
         results.update({f'exact.{name}': exact[name] for name in ('velocity', 'actions_4', 'actions_10')})
     else:
+        results.update(peer_rtc.guided(core, inputs, noise, arguments.seed))
         make_prompt_causal(core)
         causal = stages(core, inputs, noise, False)
         results.update({f'causal.{name}': causal[name] for name in ('prefix_out', 'actions_10')})
