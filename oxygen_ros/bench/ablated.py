@@ -126,14 +126,14 @@ def with_log_softmax(model):
 
 def with_a_prefix_each(engine):
     """Change an engine, and return it: every stream reads a copy of its frame's prefix, in a block of its own."""
-    pool, admit = engine.pool, engine.language.admit
+    pool, place = engine.pool, engine.language.place
 
     def apart(request_id, request, source, on_token):
         block = pool.take_block()
         pool.block(block).copy_(pool.block(source.block))
-        refused = admit(request_id, request, replace(source, block=block), on_token)
+        refused = place(request_id, request, replace(source, block=block), on_token)
         pool.release_block(block)
         return refused
 
-    engine.language.admit = apart
+    engine.language.place = apart
     return engine
