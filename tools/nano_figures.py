@@ -27,10 +27,10 @@ LOGS = ROOT / 'build' / 'rollouts'  # finished episodes, so that what was stoppe
 STEPS = {
     'load': ('load.json', '--load 30 --seconds 40'),
     'wall': ('wall_time.json', '--topics wall --episodes 15 --seed 13'),
-    'seed70': ('rollout_seed70.json', '--episodes 100 --seed 70'),
-    'seed71': ('rollout_seed71.json', '--episodes 100 --seed 71'),
-    'seed72': ('rollout_seed72.json', '--episodes 100 --seed 72'),
-    'seed73': ('rollout_seed73.json', '--episodes 100 --seed 73'),
+    'seed70': ('rollout_seed70.json', '--episodes 100 --seed 70 --longest-s 10'),
+    'seed71': ('rollout_seed71.json', '--episodes 100 --seed 71 --longest-s 10'),
+    'seed72': ('rollout_seed72.json', '--episodes 100 --seed 72 --longest-s 10'),
+    'seed73': ('rollout_seed73.json', '--episodes 100 --seed 73 --longest-s 10'),
     'topics': ('lockstep.json', '--topics --episodes 50 --seed 60'),
     'swapped': ('swapped_colour.json', '--swap-colour --kinds pick touch push_front push_back --episodes 32 --seed 40'),
     'equal': ('modes_equal.json', '--compare oxygen isolated --episodes 50 --seed 20'),
@@ -109,7 +109,7 @@ def together(tables):
 
 
 def main_figures():
-    """Success and answers on scenes never seen, by seed and together, with Wilson's 95 % intervals."""
+    """Success and answers on scenes never seen, by run and together, these with Wilson's 95 % intervals."""
     tables = [read(step) for step in MAIN]
     seeds, both = [counts(table) for table in tables], together(tables)
 
@@ -117,11 +117,11 @@ def main_figures():
         low, high = wilson(many, total)
         return f'{many} of {total} ({100 * low:.1f}-{100 * high:.1f} %)'
 
-    rows = [f'| `rollout` with | {" | ".join(f"`{STEPS[step][1]}`" for step in MAIN)} | together | asked for |',
-            '|---|---|---|---|---|']
+    rows = [f'One column each: {", ".join(f"`rollout {STEPS[step][1]}`" for step in MAIN)}.', '',
+            f'| | {" | ".join(MAIN)} | together | asked for |', f'|{"---|" * (len(MAIN) + 3)}']
     for name, pair in both.items():
         wanted = f'{ASKED_FOR[name]} %' if name in ASKED_FOR else ''
-        cells = [cell(*seed[name]) if name in seed else '' for seed in seeds]
+        cells = ['{} of {}'.format(*seed[name]) if name in seed else '' for seed in seeds]
         rows.append(f'| {name} | {" | ".join(cells)} | {100 * pair[0] / pair[1]:.1f} %: {cell(*pair)} | {wanted} |')
     misses = ' | '.join(f'{table["place_error_mm_median"]:.1f} mm' for table in tables)
     rows.append(f'| location words miss the named block by (median) | {misses} | | |')
