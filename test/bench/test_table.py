@@ -120,7 +120,8 @@ def test_three_real_views_and_memory_of_the_full_size_are_shown_once_measured(re
     assert 'Not measured' in tables['benchmark modes']()  # that of two views is another file
     small = json.loads((RESULTS / 'memory-mini-bfloat16-cpu.json').read_text())
     for name in ('mini', 'pi05'):
-        (folder / f'memory-{name}-bfloat16-cpu.json').write_text(json.dumps({**small, 'model': name}))
+        small.update(model=name, arguments=cli.recorded(parsed(['--model', name, '--suite', 'memory'])))
+        (folder / f'memory-{name}-bfloat16-cpu.json').write_text(json.dumps(small))
         shown = tables['benchmark memory']()
         assert f'| {name} bfloat16 | oxygen |' in shown and f'`bench --model {name} --suite memory`' in shown
     assert shown.count('| mode |') == 1 and '| mini bfloat16 | oxygen |' in shown
