@@ -81,8 +81,9 @@ class Configured:
         self.inputs.instruction = replace(instruction, received_ns=instruction.received_ns + round(step_s * 1e9))
 
     def clear_inputs(self):
-        """Forget what was received; the instruction stays in force."""
+        """Forget what was received and what the model made of it; the instruction stays in force."""
         self.inputs.clear()
+        self.chunk_refusal = self.broken_chunk = self.runner.broken = ''
 
     def reset(self, now_ns):
         """Forget inputs, chunks and texts, and start again from what comes next; a stop stays."""

@@ -102,9 +102,9 @@ def _streams(now_ns, active, rates):
                DiagnosticStatus.ERROR if late else DiagnosticStatus.WARN if trouble else DiagnosticStatus.OK,
                trouble or 'fresh', (
                    ('topic', stream.topic), ('rate_hz', f'{rates.get(stream.name, 0.0):.1f}'), ('age_s', age),
-                   ('received', stream.received), ('refused', stream.refused), ('repeated', stream.repeated),
-                   ('overtaken', stream.overtaken), ('wrong_stamps', stream.wrong_stamps),
-                   ('clock_changes', stream.clock_changes)))
+                   ('received', stream.received), ('refused', stream.refused),
+                   ('repeated', stream.counted('repeated')), ('overtaken', stream.counted('overtaken')),
+                   ('wrong_stamps', stream.counted('wrong_stamps')), ('clock_changes', stream.counted('changes'))))
 
 
 def _topics(now_ns, active):

@@ -37,20 +37,13 @@ class Stream:
         self._still_since_ns = None  # since when messages without a stamp are equal
 
     @property
-    def repeated(self):
-        return self.clock.repeated
+    def clocks(self):
+        """The SourceClock of each of its sources."""
+        return (self.clock,)
 
-    @property
-    def overtaken(self):
-        return self.clock.overtaken
-
-    @property
-    def wrong_stamps(self):
-        return self.clock.wrong_stamps
-
-    @property
-    def clock_changes(self):
-        return self.clock.changes
+    def counted(self, what):
+        """`repeated`, `overtaken`, `wrong_stamps` or `changes` of its source's clock, of several the most."""
+        return max(getattr(clock, what) for clock in self.clocks)
 
     def put(self, payload, header_ns, now_ns):
         """Keep a message and return whether it is news; the same stamp again is a frozen driver, not a new picture."""
@@ -112,20 +105,8 @@ class JointStream(Stream):
         self.merger = merger
 
     @property
-    def repeated(self):
-        return self.merger.repeated
-
-    @property
-    def overtaken(self):
-        return max(clock.overtaken for clock in self.merger.clocks.values())
-
-    @property
-    def wrong_stamps(self):
-        return max(clock.wrong_stamps for clock in self.merger.clocks.values())
-
-    @property
-    def clock_changes(self):
-        return max(clock.changes for clock in self.merger.clocks.values())
+    def clocks(self):
+        return self.merger.clocks.values()
 
     def put(self, message, now_ns):
         """

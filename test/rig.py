@@ -177,6 +177,16 @@ class Rig:
             return bool(said) and abs(said[-1][2][0]) > self.FAST
         return len(said) > 1 and abs(said[-1][2][0] - said[-2][2][0]) > self.FAST * self.node.parts.loop.period_s
 
+    def stop_by(self, how):
+        """Stop the arm by 'emergency stop', 'stop' or 'heartbeat', and wait for it."""
+        if how == 'emergency stop':
+            self.emergency.publish(Bool(data=True))
+        elif how == 'stop':
+            self.call('stop')
+        else:
+            assert self.node.set_parameters([Parameter('heartbeat_timeout_s', value=0.2)])[0].successful
+        self.until_state('stopped')
+
     def call(self, name):
         """Call a Trigger service of the node."""
         return self._call(Trigger, f'oxygen/{name}', Trigger.Request())

@@ -170,13 +170,7 @@ def test_the_emergency_stop_must_be_released_before_resume(rig):
 @pytest.mark.parametrize('how', ['emergency stop', 'stop', 'heartbeat'])
 def test_a_stop_outlives_whatever_the_node_goes_through(rig, how, transitions):
     rig.run()
-    if how == 'emergency stop':
-        rig.emergency.publish(Bool(data=True))
-    elif how == 'stop':
-        rig.call('stop')
-    else:
-        assert rig.node.set_parameters([Parameter('heartbeat_timeout_s', value=0.2)])[0].successful
-    rig.until_state('stopped')
+    rig.stop_by(how)
     for transition in transitions:
         assert rig.transition(transition)
     rig.instruction.publish(String(data='go on'))

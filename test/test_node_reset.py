@@ -71,3 +71,13 @@ def test_only_what_was_observed_since_moves_the_arm(rig):
     rig.until_running()
     first_ns = next(stamp_ns for stamp_ns, refusal in offered if not refusal)
     assert first_ns >= reset_ns
+
+
+def test_what_was_wrong_with_the_last_chunk_is_forgotten(rig):
+    rig.run()
+    rig.sources.clear()  # so that no other chunk says otherwise
+    parts = rig.node.parts
+    rig.turn(20)
+    parts.broken_chunk, parts.runner.broken, parts.chunk_refusal = 'not finite', 'not finite', 'chunk refused: it jumps'
+    assert rig.call('reset').success
+    assert parts.broken() == parts.chunk_refusal == ''

@@ -139,13 +139,7 @@ def test_a_system_clock_that_is_set_starts_the_node_again_from_fresh_inputs(monk
 def test_a_clock_that_is_set_does_not_end_a_stop(set_rig, how):
     rig = set_rig()
     said = rig.run_swinging()
-    if how == 'emergency stop':
-        rig.emergency.publish(Bool(data=True))
-    elif how == 'stop':
-        rig.call('stop')
-    else:
-        assert rig.node.set_parameters([Parameter('heartbeat_timeout_s', value=0.2)])[0].successful
-    rig.until_state('stopped')
+    rig.stop_by(how)
     rig.until(lambda: not rig.node.parts.loop.controller.moving, 'rest')
     said.clear()
     rig.chunks.clear()

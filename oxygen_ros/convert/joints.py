@@ -63,7 +63,6 @@ class JointMerger:
         self.joints = tuple(joints)
         self.units = units
         self.clocks = {name: SourceClock(stamp_source) for name in self.joints}
-        self.repeated = 0  # messages with no news of any joint
         self._index = {name: i for i, name in enumerate(self.joints)}
         self.clear()
 
@@ -101,13 +100,10 @@ class JointMerger:
                 bad.append(f'{name}={positions[place]}')
         if bad:
             raise ValueError(f'joint state is not finite: {", ".join(bad)}')
-        news = 0
         for row, value in zip(found, values):
             time_ns = self.clocks[self.joints[row]].date(stamp_ns, received_ns)
             if time_ns is not None:
                 self._positions[row], self._time_ns[row], self._seen[row] = value, time_ns, True
-                news += 1
-        self.repeated += bool(found) and not news
         return len(found)
 
     def merge_message(self, message, received_ns):

@@ -70,10 +70,10 @@ def test_velocity_and_effort_may_be_missing():
 def test_an_unchanged_stamp_is_silence_of_the_joints_that_carry_it_alone():
     merger = JointMerger(JOINTS)
     merger.merge(JOINTS, [1.0, 2.0, 3.0], 6_000, 5_000)
-    assert merger.merge(['gripper'], [9.0], 8_000, 5_000) == 1 and merger.repeated == 1
+    assert merger.merge(['gripper'], [9.0], 8_000, 5_000) == 1 and merger.clocks['gripper'].repeated == 1
     assert merger.merge(['waist', 'shoulder'], [4.0, 5.0], 8_000, 7_000) == 2
     assert merger.merge(JOINTS, [6.0, 6.0, 6.0], 9_000, 7_000) == 3  # news of the gripper only
-    assert merger.positions().tolist() == [4, 5, 6] and merger.repeated == 1
+    assert merger.positions().tolist() == [4, 5, 6] and merger.clocks['gripper'].repeated == 1
     assert merger.ages_ns(10_000).tolist() == [3_000, 3_000, 3_000]
 
 
